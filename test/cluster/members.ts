@@ -54,6 +54,7 @@ export interface MemberOptions {
   readonly notify?: object
   /** Each has the three endpoints. */
   readonly networks?: readonly string[]
+  readonly env?: NodeJS.ProcessEnv
 }
 
 export function configOf({ url, vantage, nodes, spool = false, notify, networks = ['net'] }: MemberOptions): object {
@@ -73,7 +74,7 @@ const running = new Set<RunningDaemon>()
 export async function startMember(options: MemberOptions): Promise<RunningDaemon> {
   const folder = temporaryFolder()
   folders.push(folder)
-  const daemon = await startDaemon(configOf(options), { folder })
+  const daemon = await startDaemon(configOf(options), { folder, env: options.env ?? {} })
   running.add(daemon)
   return daemon
 }

@@ -18,6 +18,8 @@ export interface PostgresServer {
   stop(): Promise<void>
   /** As if the machine lost power: no connection is ended properly. */
   kill(): Promise<void>
+  /** Has the next `start` listen on another port. */
+  move(): Promise<void>
   /** The server neither answers nor closes a connection, until `resume`. */
   pause(): void
   resume(): void
@@ -41,7 +43,7 @@ export async function startPostgres(settings: readonly string[] = []): Promise<P
     ['-D', data, '-U', 'postgres', '--auth=trust', '--no-sync', '--encoding=UTF8', '--locale=C.UTF-8'],
     { stdio: 'ignore', cwd: folder, ...owner },
   )
-  const port = await freePort()
+  let port = await freePort()
   let server: ChildProcess | null = null
   let made = 0
 
@@ -98,11 +100,16 @@ export async function startPostgres(settings: readonly string[] = []): Promise<P
   await run('SELECT pg_reload_conf()')
 
   return {
-    port,
+    get port() {
+      return port
+    },
     start,
     run,
     stop: () => end('SIGINT'),
     kill: () => end('SIGKILL'),
+    async move() {
+      port = await freePort()
+    },
     pause: () => signalAll(server?.pid, 'SIGSTOP'),
     resume: () => signalAll(server?.pid, 'SIGCONT'),
 

@@ -1,8 +1,4 @@
 import type { Clock, Timer } from '../../src/clock.ts'
-import { createCluster } from '../../src/cluster/cluster.ts'
-import { createDatabaseClock } from '../../src/cluster/database-clock.ts'
-import { type Health, unpolled, verdictDiffers } from '../../src/core/verdict/health.ts'
-import { createBoard } from '../../src/state/board.ts'
 import type {
   ClusterHint,
   ClusterTables,
@@ -13,7 +9,7 @@ import type {
   StoredVote,
 } from '../../src/store/cluster-tables.ts'
 import type { FakeClock } from './fake-clock.ts'
-import { endpoint, network } from './network.ts'
+import { createPollingMember } from './polling-member.ts'
 
 /** The database of a cluster, with the statements of `store/postgres/cluster-tables.ts` as functions. */
 export function createSimulatedDatabase(now: () => number) {
@@ -159,8 +155,6 @@ export function createSimulatedMember(options: SimulatedMemberOptions) {
 
   /** Statements that were sent with a token that was not the current one when they were sent. */
   const staleSends: AcceptedWrite[] = []
-  const polled = new Set<string>()
-  const kept = new Set<string>()
 
   function call<T>(run: () => T): Promise<T> {
     const { thereMs, backMs, lost } = travel()
@@ -198,90 +192,34 @@ export function createSimulatedMember(options: SimulatedMemberOptions) {
     },
   }
 
-  const local = createBoard()
-  const shown = createBoard()
-  const databaseClock = createDatabaseClock(clock)
-  const configured = networks.map((name) => ({
-    network: network({ name }),
-    endpoints: [endpoint('own-1', { network: name, intervalMs: 1000 })],
-  }))
-  for (const board of [local, shown]) {
-    board.configure(
-      configured.map(({ network: one, endpoints }) => ({
-        network: one,
-        fresh: endpoints.map((of) => ({
-          health: unpolled(of, 0),
-          tally: { stateChanges: 0, checks: new Map(), reorgs: new Map(), regressions: new Map() },
-        })),
-      })),
-    )
-  }
-  const cluster = createCluster({
-    clock: databaseClock,
-    log: { debug() {}, info() {}, warn() {}, error() {} },
+  const member = createPollingMember({
+    id,
+    vantage,
+    clock,
     tables,
-    settings: { id, version: '1.0.0', url: null, vantage, leaseMs },
-    local,
-    shown,
-    standingOf: () => ({ heads: [], halts: [], fork: null }),
+    leaseMs,
+    networks,
     isImpaired: options.isImpaired ?? (() => false),
-    storeStatus: () => ({ reachable: true, since: 0, spoolRows: 0, lagMs: null }),
-    hooks: {
-      onOwned: (name) => void polled.add(name),
-      onReleased: (name) => void polled.delete(name),
-      onKept: (name) => void kept.add(name),
-      onDropped: (name) => void kept.delete(name),
-      onMerged: () => undefined,
-    },
+    polls: () => clock.monotonic() >= (options.pollsFrom ?? Number.NEGATIVE_INFINITY),
   })
-  cluster.configure(configured, 'majority')
-
-  /** What its polls say, by network; else up since long. */
-  const said = new Map<string, Partial<Health>>()
-
-  function pollNow(): void {
-    if (clock.monotonic() < (options.pollsFrom ?? Number.NEGATIVE_INFINITY)) return
-    const now = databaseClock.now()
-    for (const { endpoints } of configured) {
-      for (const of of endpoints) {
-        if (!polled.has(of.network)) continue
-        const before = local.entry(of.network, of.name)?.health
-        const up = {
-          verdict: 'up',
-          since: now - 60_000,
-          lastPolledAt: now,
-          validUntil: now + 2 * of.intervalMs,
-        } as const
-        const health = { ...unpolled(of, now), ...up, ...said.get(of.network) }
-        local.put(health, before === undefined || verdictDiffers(before, health))
-      }
-    }
-  }
-
-  function poll(): void {
-    clock.after(1000, poll)
-    pollNow()
-  }
+  const { cluster, polled, kept } = member
 
   return {
     id,
     vantage,
     networks,
     cluster,
-    local,
-    shown,
-    pollNow,
-    says: (name: string, health: Partial<Health>) => void said.set(name, health),
+    local: member.local,
+    shown: member.shown,
+    pollNow: member.pollNow,
+    says: member.says,
     staleSends: staleSends as readonly AcceptedWrite[],
     isRunning: () => !isDead && !isPaused,
     isDead: () => isDead,
     polls: (name: string) => !isDead && !isPaused && polled.has(name),
     keeps: (name: string) => !isDead && !isPaused && kept.has(name),
 
-    start() {
-      poll()
-      void cluster.start()
-    },
+    start: () => void member.start(),
 
     /** As a SIGSTOP does it: time passes, nothing runs. */
     pause() {
