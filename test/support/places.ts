@@ -21,7 +21,7 @@ export function aPlace(vantage: string, over: Partial<Place> = {}): Place {
   }
 }
 
-export const REFUSED: Condition = { code: 'unreachable', verdict: 'down', message: 'connection refused', since: START }
+const REFUSED: Condition = { code: 'unreachable', verdict: 'down', message: 'connection refused', since: START }
 
 /** As the merging of votes says it. */
 export const PARTIAL: Condition = {
