@@ -70,8 +70,8 @@ export function createMember({ config, settings, clock: ownClock }: MemberDeps):
         onOwned: owned.take,
         onReleased: owned.release,
         onKept: keeper.keep,
-        onDropped(network) {
-          keeper.drop(network)
+        async onDropped(network) {
+          await keeper.drop(network)
           others.readAnew(network)
         },
         onMerged: keeper.merged,

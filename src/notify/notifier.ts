@@ -32,8 +32,8 @@ export interface Notifier {
   start(): void
   /** Loads what has not been sent about a network of which another daemon has told so far. */
   adopt(network: string): Promise<void>
-  /** Forgets a network of which another daemon tells from now on. */
-  leave(network: string): void
+  /** Forgets a network of which another daemon tells from now on. Resolves when what was in flight is stored as sent. */
+  leave(network: string): Promise<void>
   /** The notifications of an incident's change, to be written with it. */
   changed(incident: Incident): readonly NotificationRecord[]
   status(): NotifierStatus
@@ -55,6 +55,8 @@ export interface ChannelStatus extends SenderHealth {
 }
 
 const TICK_MS = 1000
+/** The next daemon to tell of a network waits for it, unless a receiver hangs. */
+const LEFT_WITHIN_MS = 2000
 const MOST_RESTORED = 50_000
 const LATEST = 1000
 /** Open incidents examined in one tick. */
@@ -160,12 +162,16 @@ export function createNotifier(deps: NotifierDeps): Notifier {
       for (const { sender } of lines.values()) sender.wake()
     },
 
-    leave(network) {
+    async leave(network) {
       const left = new Set(deps.incidents.open().flatMap((one) => (one.network === network ? one.id : [])))
       for (const { outbox } of lines.values()) {
         for (const { subject, report } of outbox.waiting()) if (report?.network === network) left.add(subject)
         outbox.leave((subject) => left.has(subject))
       }
+      const written = new AbortController()
+      const settled = Promise.all([...lines.values()].map(({ sender }) => sender.settled())).then(() => store.flush())
+      await Promise.race([settled, clock.sleep(LEFT_WITHIN_MS, written.signal)])
+      written.abort()
     },
 
     start() {

@@ -20,6 +20,8 @@ export class Outbox {
   readonly #chains = new Map<string, Entry[]>()
   readonly #heard = new Map<string, Heard>()
   readonly #toldAt = new Map<string, number>()
+  /** Subjects that another daemon tells, with a message in flight from here. */
+  readonly #left = new Set<string>()
   /** By id of their notification, those that are not on disk. */
   readonly #unstored = new Map<string, Entry>()
   #group: { readonly messageId: string; readonly closesAt: number; size: number } | null = null
@@ -43,17 +45,22 @@ export class Outbox {
       const age = Math.min(Math.max(0, now - createdAt), EXPIRES_AFTER_MS)
       // Whether the earlier run tried to send it is unknown.
       const entry = { ...NEW, notification, attempted: true, stored: true, dueAt: mono }
-      const chain = this.#chains.get(subject) ?? []
+      const chain = this.#left.delete(subject) ? [] : (this.#chains.get(subject) ?? [])
       this.#chains.set(subject, [...chain, { ...entry, expiresAt: mono + EXPIRES_AFTER_MS - age }])
     }
   }
 
-  /** Forgets these subjects, which another daemon tells from now on. What waits stays in the store. */
+  /** Forgets these subjects, which another daemon tells from now on. What waits stays in the store; what is in flight is settled. */
   leave(isLeft: (subject: string) => boolean): void {
     for (const [subject, chain] of this.#chains) {
       if (!isLeft(subject)) continue
       for (const { notification } of chain) this.#unstored.delete(notification.id)
-      this.#chains.delete(subject)
+      const inFlight = chain.filter((entry) => entry.inFlight)
+      if (inFlight.length === 0) this.#chains.delete(subject)
+      else {
+        this.#chains.set(subject, inFlight)
+        this.#left.add(subject)
+      }
     }
     for (const subject of this.#heard.keys()) if (isLeft(subject)) this.#forget(subject)
   }
@@ -130,6 +137,12 @@ export class Outbox {
       entry.inFlight = false
       const error = outcome.result === 'sent' ? null : outcome.error
       entry.notification = { ...entry.notification, attempts: entry.notification.attempts + 1, error }
+      const isLeft = this.#left.delete(entry.notification.subject)
+      if (isLeft && outcome.result === 'retried') {
+        // Whoever tells of it now tries again.
+        this.#chains.delete(entry.notification.subject)
+        return []
+      }
       if (outcome.result !== 'retried') return [this.#end(entry, outcome.result, now)]
       entry.dueAt = mono + outcome.delayMs
       const merged = this.#merge(entry.notification.subject, now)

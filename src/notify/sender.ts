@@ -13,6 +13,8 @@ export interface Sender {
   readonly health: SenderHealth
   /** Notes the outcome of a request that was not a message of the outbox. */
   note(delivered: Delivered): void
+  /** Resolves when the message in flight, if any, is settled. */
+  settled(): Promise<void>
   /** Starts nothing more, and resolves when nothing is in flight: after some seconds, that is aborted. */
   stop(): Promise<void>
 }
@@ -119,6 +121,7 @@ export function createSender(deps: SenderDeps): Sender {
   return {
     wake,
     note,
+    settled: () => running ?? Promise.resolve(),
     get health() {
       return health
     },

@@ -108,9 +108,8 @@ export function createKeeper(deps: KeeperDeps) {
     },
 
     /** Another member keeps the network from now on: what is known here of its incidents must be read anew. */
-    drop(name: string): void {
-      if (!kept.delete(name)) return
-      notifier.leave(name)
+    async drop(name: string): Promise<void> {
+      if (kept.delete(name)) await notifier.leave(name)
     },
 
     /** Call it after the votes of a network were merged, at least once a second. */
@@ -147,7 +146,7 @@ export interface KeeperDeps extends Pick<IncidentRecorderDeps, 'notify'> {
   readonly notifier: {
     /** Loads what has not been sent about the network's incidents. */
     adopt(network: string): Promise<void>
-    leave(network: string): void
+    leave(network: string): Promise<void>
   }
   readonly clock: Clock
   readonly log: Log

@@ -544,7 +544,7 @@ describe('of two daemons with one store', () => {
     expect(second.notifier.status().waiting).toEqual([])
 
     teller = 'second'
-    first.notifier.leave('avalanche')
+    await first.notifier.leave('avalanche')
     sink.status = 200
     await second.notifier.adopt('avalanche')
     await until(() => sink.bodies.length === 1, 'it arrives')
@@ -554,6 +554,30 @@ describe('of two daemons with one store', () => {
 
     expect(sink.bodies.map(({ type }) => type)).toEqual(['incident.opened', 'incident.closed'])
     expect(first.notifier.status().waiting).toEqual([])
+  })
+
+  test('a message in flight when the network is left is stored as sent, and not sent again', async () => {
+    const sink = await startSink()
+    let answer = () => {}
+    sink.answer = (response) => {
+      answer = () => response.end()
+    }
+    const { store } = await opened({ path: ':memory:' })
+    let teller = 'first'
+    const first = await setUp(hookOf(sink), store, { tells: () => teller === 'first', member: 'first' })
+    const second = await setUp(hookOf(sink), store, { tells: () => teller === 'second', member: 'second' })
+    first.put(incident())
+    await until(() => sink.bodies.length === 1, 'it is on its way')
+
+    teller = 'second'
+    const left = first.notifier.leave('avalanche')
+    answer()
+    await left
+    await second.notifier.adopt('avalanche')
+    await second.clock.advance(10_000)
+
+    expect(second.notifier.status().waiting).toEqual([])
+    expect(sink.bodies).toHaveLength(1)
   })
 
   test('a message is held back while the store refuses its row, and dropped with its network', async () => {
@@ -568,7 +592,7 @@ describe('of two daemons with one store', () => {
     expect(notifier.status().waiting).toHaveLength(1)
 
     tells = false
-    notifier.leave('avalanche')
+    await Promise.all([notifier.leave('avalanche'), clock.advance(2000)])
     await clock.advance(10_000)
 
     expect([row?.waiting, notifier.status().waiting, sink.bodies]).toEqual([true, [], []])

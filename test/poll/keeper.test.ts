@@ -37,7 +37,10 @@ async function house({ clock = createFakeClock(), store }: { clock?: FakeClock; 
       told.push(`${one.state}${one.closedAt === null ? '' : ' closed'}`)
       return []
     },
-    notifier: { adopt: async (name) => void told.push(`adopts ${name}`), leave: (name) => told.push(`leaves ${name}`) },
+    notifier: {
+      adopt: async (name) => void told.push(`adopts ${name}`),
+      leave: async (name) => void told.push(`leaves ${name}`),
+    },
     clock,
     log: recordingLog(),
   })
@@ -118,7 +121,7 @@ test('the next keeper continues the open incident under its id', async () => {
   await first.keep()
   await first.say({ fra1: 'down', nyc1: 'down' })
   const [opened] = await first.stored()
-  first.keeper.drop('ethereum')
+  await first.keeper.drop('ethereum')
 
   const second = await house({ clock: first.clock, store: first.store })
   await second.keep()
