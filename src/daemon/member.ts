@@ -2,8 +2,9 @@ import { randomBytes } from 'node:crypto'
 import { hostname } from 'node:os'
 import type { Clock } from '../clock.ts'
 import { type Cluster, createCluster } from '../cluster/cluster.ts'
-import { createDatabaseClock } from '../cluster/database-clock.ts'
+import { createDatabaseClock, type DatabaseClock } from '../cluster/database-clock.ts'
 import type { Config } from '../config/resolve.ts'
+import type { ClusterReport } from '../core/cluster/report.ts'
 import { unpolled } from '../core/verdict/health.ts'
 import type { IncidentRecorder } from '../poll/incident-recorder.ts'
 import { createKeeper, type Keeper } from '../poll/keeper.ts'
@@ -14,6 +15,7 @@ import { polledNetworksOf } from '../targets.ts'
 import { version } from '../version.ts'
 import { followOtherMembers } from './other-members.ts'
 import { createOwnedNetworks, type OwnedNetworks } from './owned-networks.ts'
+import { createRemovedNetworks } from './removed-networks.ts'
 import type { Role, RoleParts } from './role.ts'
 
 /** A daemon as a member of a cluster: polls and keeps the networks whose leases it holds, and shows what all say. */
@@ -25,60 +27,6 @@ export function createMember({ config, settings, clock: ownClock }: MemberDeps):
   const id = `${host}-${randomBytes(4).toString('hex')}`
   let networks = config.networks
   let joined: Joined | null = null
-
-  function join(parts: RoleParts): Joined {
-    const { log, incidents, observer, store, silences, notifier, poller, gateway } = parts
-    const { shared } = store
-    if (shared === null) throw new Error('a cluster needs PostgreSQL')
-    const owned = createOwnedNetworks({ ...parts, clock })
-    const keeper = createKeeper({
-      board: shown,
-      incidents,
-      store,
-      saveMerged: shared.merged,
-      notify: notifier.changed,
-      notifier,
-      clock,
-      log,
-    })
-    const others = followOtherMembers({
-      store,
-      shared,
-      incidents,
-      keeps: keeper.keeps,
-      onSilence: silences.learn,
-      onAliases: (aliases) => gateway()?.learnAliases(aliases),
-      clock,
-      log,
-    })
-    const cluster = createCluster({
-      clock,
-      log,
-      tables: createClusterTables(shared.database),
-      settings: {
-        id,
-        version,
-        url: config.server.publicUrl,
-        ...settings,
-      },
-      local,
-      shown,
-      standingOf: poller.standing,
-      isImpaired: () => observer.lastingReasons(clock.monotonic()).length > 0,
-      storeStatus: () => ({ ...(store.status().remote ?? NOT_REMOTE), lagMs: shared.database.lagMs }),
-      hooks: {
-        onOwned: owned.take,
-        onReleased: owned.release,
-        onKept: keeper.keep,
-        async onDropped(network) {
-          await keeper.drop(network)
-          others.readAnew(network)
-        },
-        onMerged: keeper.merged,
-      },
-    })
-    return { cluster, keeper, others, owned, store }
-  }
 
   function configure({ cluster, keeper }: Joined): void {
     keeper.configure(polledNetworksOf({ networks }))
@@ -96,7 +44,7 @@ export function createMember({ config, settings, clock: ownClock }: MemberDeps):
       member: id,
       vantage: settings.vantage,
       pollToken: (network) => joined?.cluster.pollToken(network) ?? null,
-      keeperToken: (network) => joined?.cluster.keeperToken(network) ?? null,
+      keeperToken: (network) => joined?.cluster.keeperToken(network) ?? joined?.removed.token(network) ?? null,
     },
     polls: (network) => joined?.owned.has(network) === true,
     tells: (network) => joined?.keeper.keeps(network) === true,
@@ -113,7 +61,15 @@ export function createMember({ config, settings, clock: ownClock }: MemberDeps):
     },
 
     async restore(parts) {
-      joined = join(parts)
+      joined = join(parts, {
+        id,
+        url: config.server.publicUrl,
+        settings,
+        clock,
+        local,
+        shown,
+        isConfigured: (name) => networks.some(({ network }) => network.name === name),
+      })
       configure(joined)
       parts.journal.started(0)
     },
@@ -127,6 +83,7 @@ export function createMember({ config, settings, clock: ownClock }: MemberDeps):
     async start() {
       if (joined === null) return
       joined.others.start()
+      joined.removed.start()
       await joined.cluster.start()
     },
 
@@ -135,13 +92,13 @@ export function createMember({ config, settings, clock: ownClock }: MemberDeps):
     },
 
     get runsJobs() {
-      const live = joined?.cluster.report().members.filter(({ isLive }) => isLive) ?? []
-      return live.map(({ id }) => id).toSorted()[0] === joined?.cluster.report().self
+      return joined !== null && isFirst(joined.cluster.report())
     },
 
     report: () => joined?.cluster.report() ?? null,
 
     async stop() {
+      await joined?.removed.stop()
       await Promise.all([joined?.cluster.stop(), joined?.others.stop()])
     },
 
@@ -159,17 +116,103 @@ export interface MemberDeps {
   readonly clock: Clock
 }
 
+interface Own extends Pick<MemberDeps, 'settings'> {
+  readonly id: string
+  /** Of its page. */
+  readonly url: string | null
+  readonly clock: DatabaseClock
+  readonly local: WritableBoard
+  readonly shown: WritableBoard
+  readonly isConfigured: (network: string) => boolean
+}
+
 interface Joined {
   readonly cluster: Cluster
   readonly keeper: Keeper
   readonly others: ReturnType<typeof followOtherMembers>
   readonly owned: OwnedNetworks
+  readonly removed: ReturnType<typeof createRemovedNetworks>
   readonly store: Store
+}
+
+/** Connects what a member does for the others with what it does for itself. */
+function join(parts: RoleParts, { id, url, settings, clock, local, shown, isConfigured }: Own): Joined {
+  const { log, incidents, observer, store, silences, notifier, poller, gateway } = parts
+  const { shared } = store
+  if (shared === null) throw new Error('a cluster needs PostgreSQL')
+  const tables = createClusterTables(shared.database)
+  const owned = createOwnedNetworks({ ...parts, clock })
+  const keeper = createKeeper({
+    board: shown,
+    incidents,
+    store,
+    saveMerged: shared.merged,
+    notify: notifier.changed,
+    notifier,
+    clock,
+    log,
+  })
+  const others = followOtherMembers({
+    store,
+    shared,
+    incidents,
+    keeps: keeper.keeps,
+    onSilence: silences.learn,
+    onAliases: (aliases) => gateway()?.learnAliases(aliases),
+    clock,
+    log,
+  })
+  const cluster = createCluster({
+    clock,
+    log,
+    tables,
+    settings: {
+      id,
+      version,
+      url,
+      ...settings,
+    },
+    local,
+    shown,
+    standingOf: poller.standing,
+    isImpaired: () => observer.lastingReasons(clock.monotonic()).length > 0,
+    storeStatus: () => ({ ...(store.status().remote ?? NOT_REMOTE), lagMs: shared.database.lagMs }),
+    hooks: {
+      onOwned: owned.take,
+      onReleased: owned.release,
+      onKept: (network) => void keeper.keep(network),
+      async onDropped(network) {
+        await keeper.drop(network)
+        others.readAnew(network)
+      },
+      onMerged: keeper.merged,
+    },
+  })
+  const removed = createRemovedNetworks({
+    tables,
+    member: id,
+    leaseMs: settings.leaseMs,
+    incidents,
+    keeper,
+    store,
+    notifier,
+    isConfigured,
+    isAgreed: () =>
+      isFirst(cluster.report()) && !cluster.report().members.some(({ isLive, differs }) => isLive && differs),
+    clock,
+    log,
+  })
+  return { cluster, keeper, others, owned, removed, store }
 }
 
 const DATABASE_NOW = 'SELECT extract(epoch FROM clock_timestamp())::float8 * 1000 AS now'
 const NOT_REMOTE: RemoteStatus = { reachable: true, since: 0, spoolRows: 0, rowsRefused: 0 }
 const RECORDS_NOTHING: IncidentRecorder = { configure() {}, restore() {}, judged() {}, standing() {}, retain() {} }
+
+/** One live member acts for all where one is enough. */
+function isFirst({ self, members }: ClusterReport): boolean {
+  return members.every(({ id, isLive }) => !isLive || id >= self)
+}
 
 /** Gives the merged board the networks and counters of the local one; known endpoints keep what is shown of them. */
 function mirror(local: WritableBoard, shown: WritableBoard, clock: Clock): void {

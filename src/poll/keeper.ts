@@ -39,10 +39,10 @@ export function createKeeper(deps: KeeperDeps) {
     recorder.configure(network === undefined ? [] : groupMembersOf(network))
   }
 
-  /** Closes the incidents of endpoints that are no longer configured. */
+  /** Closes the incidents of endpoints that are no longer configured: all, if the network is not. */
   function retain({ name, recorder }: KeptNetwork): void {
     const keys = new Set(board.network(name)?.endpoints.map(({ key }) => key))
-    recorder.retain(keys, new Set([name]), clock.now())
+    recorder.retain(keys, new Set(configured.has(name) ? [name] : []), clock.now())
   }
 
   /** Continues the incidents that the store has: what is known of them here may be older, or was refused. */
@@ -98,13 +98,13 @@ export function createKeeper(deps: KeeperDeps) {
       }
     },
 
-    /** Begins to keep a network. Its incidents are continued once the database was read. */
-    keep(name: string): void {
+    /** Begins to keep a network; resolves when its incidents are continued, once the database was read. */
+    async keep(name: string): Promise<void> {
       if (kept.has(name)) return
       const recorder = createIncidentRecorder({ ...deps, placesOf })
       const one = { name, recorder, isReady: false, judged: new Map(), saved: new Map() }
       kept.set(name, one)
-      void loadUntilReady(one)
+      await loadUntilReady(one)
     },
 
     /** Another member keeps the network from now on: what is known here of its incidents must be read anew. */

@@ -155,6 +155,20 @@ test.skipIf(!hasPostgres())(
   },
 )
 
+test.skipIf(!hasPostgres())('incidents of a network that no member has any more are closed', async () => {
+  const url = await server.createDatabase()
+  const before = await startMember({ url, vantage: 'fra1', nodes, networks: ['net', 'two'] })
+  nodes.of('fra1', 'a').inject({ kind: 'http', status: 503 })
+  await until(async () => (await incidentsOf(before)).length === 2, 'both networks have an incident')
+  await before.stop()
+
+  const after = await startMember({ url, vantage: 'fra1', nodes })
+  const open = async () => (await incidentsOf(after)).filter(({ closed_at: at }) => at === null)
+  await until(async () => (await open()).length === 1, 'one of them is closed')
+
+  expect(await open()).toMatchObject([{ network: 'net' }])
+})
+
 test.skipIf(!hasPostgres())('a rolling restart makes no incident and no gap of more than two intervals', async () => {
   const url = await server.createDatabase()
   const members = await Promise.all(
