@@ -39,6 +39,8 @@ export type Query = Database['query']
 export interface QueryOptions {
   /** Gives up the connection if the answer takes longer; 12 s by default. */
   readonly withinMs?: number
+  /** Rows as arrays of values, which cost half as much as objects. */
+  readonly asArrays?: boolean
 }
 
 export interface DatabaseDeps {
@@ -106,9 +108,14 @@ export async function createDatabase({ url, clock }: DatabaseDeps): Promise<Data
 
   const queryOn =
     (client: PoolClient): Query =>
-    async <Row>(text: string, values: readonly unknown[] = [], { withinMs = ANSWER_WITHIN_MS }: QueryOptions = {}) => {
+    async <Row>(
+      text: string,
+      values: readonly unknown[] = [],
+      { withinMs = ANSWER_WITHIN_MS, asArrays = false }: QueryOptions = {},
+    ) => {
       const prepared = values.length === 0 ? null : { values: [...values], name: nameOf(text) }
-      const { rows } = await client.query({ text, query_timeout: withinMs, ...prepared } as QueryConfig)
+      const mode = asArrays ? { rowMode: 'array' } : null
+      const { rows } = await client.query({ text, query_timeout: withinMs, ...mode, ...prepared } as QueryConfig)
       return rows as Row[]
     }
 

@@ -86,6 +86,7 @@ export async function selectAvailability(
     endpointIds,
     marks,
     polls: [...leads, { from: rolledTo, until: now + 1 }],
+    onlyStates: true,
     maintenance: { from: now - longestWindowMs - HOUR.widthMs, until: now + 1 },
   })
   const read = (sum: Sum) =>

@@ -6,7 +6,7 @@ import { bigints } from './arrays.ts'
 import type { Query } from './database.ts'
 import { groupBy } from './group-by.ts'
 import { cursorsOf, type Marks } from './marks.ts'
-import { MERGED, selectPolls, type VantagePoll } from './polls.ts'
+import { MERGED, selectPolls, selectStates, type VantagePoll } from './polls.ts'
 
 /**
  * Parts of the history, read at once, with the interface of whole tables: so the arithmetic of both engines is the same.
@@ -23,6 +23,8 @@ export interface Wanted {
   readonly marks: Marks
   /** Times of polls; those whose results may still hold at the beginning are read too. */
   readonly polls?: readonly TimeRange[]
+  /** Whether only the states of polls are needed, and nothing that was measured. */
+  readonly onlyStates?: boolean
   readonly maintenance?: TimeRange
   /** Numbers of buckets. */
   readonly buckets?: Partial<Record<Resolution['table'], readonly [first: number, end: number]>>
@@ -32,7 +34,7 @@ export async function loadTables(query: Query, wanted: Wanted): Promise<LoadedTa
   const holds = await selectHolds(query, wanted.endpointIds)
   const longestMs = Math.max(0, ...[...holds.values()].map((one) => one.longestMs))
   const ranges = (wanted.polls ?? []).map(({ from, until }) => ({ from: slotOf(from - longestMs) * SLOT_MS, until }))
-  const polls = createLoadedPolls(holds, await selectRanges(query, wanted.endpointIds, ranges))
+  const polls = createLoadedPolls(holds, await selectRanges(query, wanted, ranges))
   const maintenance = await selectMaintenance(query, wanted)
   const buckets = {
     five_minutes: await loadBuckets(query, FIVE_MINUTES, wanted),
@@ -63,12 +65,13 @@ export async function selectHolds(query: Query, endpointIds: readonly number[]):
   return new Map([...byEndpoint].map(([id, some]) => [id, holdsOf(some.map((row) => [row.from, row.hold] as const))]))
 }
 
-async function selectRanges(query: Query, endpointIds: readonly number[], ranges: readonly TimeRange[]) {
+async function selectRanges(query: Query, { endpointIds, onlyStates }: Wanted, ranges: readonly TimeRange[]) {
+  const select = onlyStates ? selectStates : selectPolls
   const rows: VantagePoll[] = []
   let reached = Number.NEGATIVE_INFINITY
   for (const { from, until } of [...ranges].sort((a, b) => a.from - b.from)) {
     const start = Math.max(from, reached)
-    if (start < until) rows.push(...(await selectPolls(query, endpointIds, start, until)))
+    if (start < until) for (const row of await select(query, endpointIds, start, until)) rows.push(row)
     reached = Math.max(reached, until)
   }
   return rows

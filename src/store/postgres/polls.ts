@@ -42,30 +42,46 @@ export interface Amendment {
 export type VantagePoll = PollRow & { readonly endpointId: number; readonly vantageId: number }
 
 /** The polls of these endpoints in [from, to), in the order of time. */
-export async function selectPolls(
+export function selectPolls(
   query: Query,
   endpointIds: readonly number[],
   from: number,
   to: number,
   limit = Number.MAX_SAFE_INTEGER,
-) {
-  const rows = await query<Record<string, number | null>>(
-    `SELECT endpoint_id, vantage_id, at_ms, outcome, ${MEASURED_COLUMNS.join(', ')} FROM polls
-     WHERE endpoint_id = ANY ($1::bigint[]) AND vantage_id = ANY (${VANTAGES}::smallint[]) AND at_ms >= $2 AND at_ms < $3
-     ORDER BY at_ms LIMIT $4`,
-    [bigints(endpointIds), from, to, limit],
-  )
-  return rows.map(
-    (row): VantagePoll => ({
-      ...rowOf([0, row.at_ms, row.outcome, ...MEASURED_COLUMNS.map((column) => row[column])] as unknown as PollCells),
-      endpointId: row.endpoint_id as number,
-      vantageId: row.vantage_id as number,
-    }),
-  )
+): Promise<VantagePoll[]> {
+  return select(query, SELECT_POLLS, [bigints(endpointIds), from, to, limit])
+}
+
+/** Only the states that time is counted from, without what was measured. */
+export function selectStates(query: Query, endpointIds: readonly number[], from: number, to: number) {
+  return select(query, SELECT_STATES, [bigints(endpointIds), from, to, Number.MAX_SAFE_INTEGER])
+}
+
+/** Rows that begin with the cells of a poll, whose slot is part of its time here. */
+async function select(query: Query, text: string, values: readonly unknown[]): Promise<VantagePoll[]> {
+  const rows = await query<(number | null)[]>(text, values, { asArrays: true })
+  return rows.map((row) => {
+    const poll = rowOf(row as unknown as PollCells) as { -readonly [K in keyof VantagePoll]: VantagePoll[K] }
+    poll.endpointId = row[IDS_FROM] as number
+    poll.vantageId = row[IDS_FROM + 1] as number
+    return poll
+  })
 }
 
 /** Named, so that the index, which begins with endpoint and vantage, leads to each stretch of time at once. */
 const VANTAGES = `(SELECT array_agg(vantage_id) || ARRAY[${MERGED}, ${ALONE}]::smallint[] FROM vantages)`
+
+const IDS_FROM = 3 + MEASURED_COLUMNS.length
+
+const selectText = (measured: readonly string[], vantages: string) =>
+  `SELECT 0::bigint, at_ms, outcome, ${measured.join(', ')}, endpoint_id, vantage_id FROM polls
+   WHERE endpoint_id = ANY ($1::bigint[]) AND vantage_id = ANY (${vantages}::smallint[]) AND at_ms >= $2 AND at_ms < $3
+   ORDER BY at_ms LIMIT $4`
+const SELECT_POLLS = selectText(MEASURED_COLUMNS, VANTAGES)
+const SELECT_STATES = selectText(
+  MEASURED_COLUMNS.map(() => 'NULL'),
+  `ARRAY[${MERGED}, ${ALONE}]`,
+)
 
 /** The first time in [from, to) at which anything was polled; `null` if nothing was. */
 export async function firstPollAt(query: Query, from: number, to: number): Promise<number | null> {
