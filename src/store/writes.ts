@@ -8,6 +8,8 @@ import type { IncidentRecord, NotificationRecord, PollRecord, Store } from './st
 /** The store's write methods: each queues its write, and none waits, throws or blocks. */
 export function createWrites(queue: BatchQueue, wake: () => void, log: Log, fencing: Fencing | null = null) {
   const registered = new Map<EndpointKey, Registration>()
+  /** By network, the last one. */
+  const keeperTokens = new Map<string, number>()
   let nextIndex = 0
   let dropped = 0
 
@@ -20,7 +22,8 @@ export function createWrites(queue: BatchQueue, wake: () => void, log: Log, fenc
   function pollIndexOf(endpoint: EndpointKey): number | null {
     const known = registered.get(endpoint)
     if (fencing === null || known === undefined) return indexOf(endpoint)
-    const token = fencing.pollToken(networkOf(endpoint)) ?? NO_TOKEN
+    // Between two leases the last token stands: it is refused if another daemon has claimed the network since.
+    const token = fencing.pollToken(networkOf(endpoint)) ?? known.token ?? NO_TOKEN
     if (known.token === token) return known.index
     const registration = { ...known, index: nextIndex++, token }
     registered.set(endpoint, registration)
@@ -30,7 +33,8 @@ export function createWrites(queue: BatchQueue, wake: () => void, log: Log, fenc
 
   function fenceOf(network: string | undefined): { readonly fence?: Fence } {
     if (fencing === null || network === undefined) return {}
-    const token = fencing.keeperToken(network) ?? NO_TOKEN
+    const token = fencing.keeperToken(network) ?? keeperTokens.get(network) ?? NO_TOKEN
+    keeperTokens.set(network, token)
     return { fence: { network, token, at: Math.floor(fencing.now()), isAway: fencing.isAway() } }
   }
 

@@ -39,7 +39,11 @@ export function createBatchWriter({ database, partitions, vantageId, cluster }: 
   async function writeIn(query: Query, plan: Plan, marks: Marks): Promise<Outcome> {
     const ownVantage = await vantageId()
     if (plan.registrations.length > 0) await registerHolds(query, ids, plan.registrations)
-    const losses = await readLosses(query, cluster === null ? [] : rightsOf(plan, cluster.vantage))
+    const losses = await readLosses(
+      query,
+      cluster?.member ?? '',
+      cluster === null ? [] : rightsOf(plan, cluster.vantage),
+    )
     for (const { event } of plan.amends) {
       const registration = plan.registered.get(event.index)
       if (registration === undefined) continue

@@ -56,6 +56,8 @@ export async function createConnections(url: Secret): Promise<Connections> {
 }
 
 const CONNECT_WITHIN_MS = 5000
+/** A machine that lost its power closes no connection: the server gives up its locks after 25 s, not after two hours. */
+const DEAD_CLIENTS = '-c tcp_keepalives_idle=10 -c tcp_keepalives_interval=5 -c tcp_keepalives_count=3'
 /** Later than the server's own limit: only a connection that hangs takes so long. */
 export const ANSWER_WITHIN_MS = 12_000
 /** The server ends a statement that takes longer, or waits so long for a lock. */
@@ -76,6 +78,8 @@ function settingsOf(
     throw new StoreError('bad-url', 'expected postgres://user:password@host:5432/database')
   }
   const mode = address.searchParams.get('sslmode') ?? 'prefer'
+  const options = address.searchParams.get('options') ?? ''
+  address.searchParams.delete('options')
   if (!SSL_MODES.includes(mode)) throw new StoreError('bad-url', `sslmode must be one of ${SSL_MODES.join(', ')}`)
   const isTlsOptional = mode === 'prefer' || mode === 'allow'
   address.searchParams.set('sslmode', isTlsOptional ? 'prefer' : mode)
@@ -90,6 +94,7 @@ function settingsOf(
     idle_in_transaction_session_timeout: IDLE_TRANSACTION_MS,
     query_timeout: ANSWER_WITHIN_MS,
     keepAlive: true,
+    options: `${options} ${DEAD_CLIENTS}`.trim(),
   }
   address.searchParams.set('sslmode', 'disable')
   return { settings, withoutTls: { ...settings, connectionString: address.href }, isTlsOptional }

@@ -5,6 +5,7 @@ import type { Secret } from '../../secret.ts'
 import { ANSWER_WITHIN_MS, createConnections } from './connections.ts'
 import { DatabaseError, databaseErrorOf } from './database-error.ts'
 import { createListener } from './listener.ts'
+import { createSessionLock } from './session-lock.ts'
 
 /** The connections to PostgreSQL: whether it can be reached, and what time it has. Rejects with a DatabaseError. */
 export interface Database {
@@ -20,6 +21,8 @@ export interface Database {
   snapshot<T>(work: (query: Query) => Promise<T>): Promise<T>
   /** Runs `work` while no other session holds this lock; `null` if one does. */
   exclusively<T>(lock: number, work: () => Promise<T>): Promise<T | null>
+  /** Holds this lock until the end, on a connection of its own; whether no other session holds it. */
+  holdLock(lock: number): Promise<boolean>
   /** Whether the last statement reached PostgreSQL. While it did not, this is tried again every second. */
   readonly reachable: boolean
   /** Since when, on the local clock. */
@@ -69,6 +72,7 @@ export async function createDatabase({ url, clock }: DatabaseDeps): Promise<Data
   const listeners: ((reachable: boolean) => void)[] = []
   const names = new Map<string, string>()
   const listener = createListener(connections.newClient)
+  const sessionLock = createSessionLock(connections.newClient)
 
   function reached(is: boolean): void {
     if (is === reachable || closed) return
@@ -146,7 +150,7 @@ export async function createDatabase({ url, clock }: DatabaseDeps): Promise<Data
     )
     lagMs = clock.monotonic() - from
     if (row !== undefined) originMs = row.now - (from + lagMs / 2)
-    await listener.keep()
+    await Promise.all([listener.keep(), sessionLock.keep()])
   }
 
   function schedule(delayMs: number): void {
@@ -188,6 +192,13 @@ export async function createDatabase({ url, clock }: DatabaseDeps): Promise<Data
     get lagMs() {
       return lagMs
     },
+    async holdLock(lock) {
+      try {
+        return await sessionLock.hold(lock)
+      } catch (error) {
+        throw databaseErrorOf(error)
+      }
+    },
     onChange: (hears) => void listeners.push(hears),
     listen(channel, hears) {
       listener.listen(channel, hears)
@@ -198,7 +209,7 @@ export async function createDatabase({ url, clock }: DatabaseDeps): Promise<Data
     async close() {
       closed = true
       timer?.cancel()
-      await Promise.all([listener.close(), connections.end()])
+      await Promise.all([listener.close(), sessionLock.close(), connections.end()])
     },
   }
 }

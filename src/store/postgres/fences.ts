@@ -3,7 +3,7 @@ import type { LeaseKind } from '../cluster-tables.ts'
 import { bigints } from './arrays.ts'
 import type { Query } from './database.ts'
 
-/** When each of these rights was lost to a later claim: by `keyOf`; missing while it is the latest. */
+/** When each of these rights was lost to another daemon's later claim: by `keyOf`; missing while it was not. */
 export type Losses = ReadonlyMap<string, number>
 
 export interface Right {
@@ -17,7 +17,7 @@ export interface Right {
 export const keyOf = ({ kind, network, token }: Omit<Right, 'vantage'>): string => `${kind} ${token} ${network}`
 
 /** Reads the claims in the transaction of the writes that depend on them. */
-export async function readLosses(query: Query, rights: Iterable<Right>): Promise<Losses> {
+export async function readLosses(query: Query, member: string, rights: Iterable<Right>): Promise<Losses> {
   const distinct = [...new Map([...rights].map((right) => [keyOf(right), right])).values()]
   if (distinct.length === 0) return new Map()
   const rows = await query<{ kind: LeaseKind; network: string; token: number; lost: number }>(
@@ -26,12 +26,14 @@ export async function readLosses(query: Query, rights: Iterable<Right>): Promise
      FROM unnest($1::text[], $2::text[], $3::text[], $4::bigint[]) AS own (kind, vantage, network, token)
      JOIN lease_claims AS claim
        ON claim.kind = own.kind AND claim.vantage = own.vantage AND claim.network = own.network AND claim.token > own.token
+       AND claim.member <> $5
      GROUP BY own.kind, own.network, own.token`,
     [
       distinct.map(({ kind }) => kind),
       distinct.map(({ vantage }) => vantage),
       distinct.map(({ network }) => network),
       bigints(distinct.map(({ token }) => token)),
+      member,
     ],
   )
   return new Map(rows.map((row) => [keyOf(row), row.lost]))

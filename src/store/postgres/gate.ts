@@ -7,17 +7,26 @@ import { migrate, postgresMigrations, refusalOf } from './migrate.ts'
 
 export type Gate = ReturnType<typeof createGate>
 
+/** Any number: of daemons without `cluster`, one uses the database at a time. */
+const ALONE_LOCK = 7_241_995
+
 /** Lets nothing through to tables that were not brought up to date. */
-export function createGate(database: Database, log: Log) {
+export function createGate(database: Database, isAlone: boolean, log: Log) {
   let isOpen = false
   let opening: Promise<void> | null = null
   let refused = ''
+
+  async function prepare(): Promise<void> {
+    await migrate(database, postgresMigrations())
+    if (!isAlone || (await database.holdLock(ALONE_LOCK))) return
+    throw new StoreError('store-in-use', 'another daemon without `cluster` uses the database')
+  }
 
   return {
     isOpen: () => isOpen,
     open(): Promise<void> {
       if (isOpen) return Promise.resolve()
-      opening ??= migrate(database, postgresMigrations())
+      opening ??= prepare()
         .then(() => {
           isOpen = true
         })

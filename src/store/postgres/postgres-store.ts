@@ -22,7 +22,7 @@ import { createSpooledWriter } from './spooled-writer.ts'
 export async function openPostgresStore(options: PostgresOptions): Promise<Store & { readonly shared: SharedStore }> {
   const { url, path, clock, log } = options
   const database = await createDatabase({ url, clock })
-  const gate = createGate(database, log)
+  const gate = createGate(database, options.cluster === null, log)
   let spool: Spool | null = null
   try {
     const hasSpool = path !== null && spoolExists(path)

@@ -116,6 +116,26 @@ describe.skipIf(skip)('a store in PostgreSQL', () => {
     expect(await heightsIn(url)).toEqual(upTo(511))
   })
 
+  test('is used by one daemon without `cluster` at a time, and free again at once after its death', async () => {
+    const url = await server.createDatabase()
+    const first = await openPostgres(url)
+
+    await expect(openPostgres(url)).rejects.toMatchObject({ kind: 'store-in-use' })
+    await first.store.close()
+    const second = await openPostgres(url)
+    await server.kill()
+    await server.start()
+    await until(() => isWritten(second.store), 'it is reached again')
+    await until(
+      () =>
+        openPostgres(url).then(
+          ({ store }) => store.close().then(() => false),
+          () => true,
+        ),
+      'it is locked again',
+    )
+  })
+
   test('is refused at a first start while the server is away', async () => {
     const url = await server.createDatabase()
     await server.stop()

@@ -20,7 +20,7 @@ afterAll(() => server?.remove())
 /** A member whose rights the test sets. */
 async function member(url: string, vantage: string, path: string | null = null) {
   const now = BASE + 5 * MINUTE_MS
-  const tokens = { poll: 1, keep: 1 }
+  const tokens: { poll: number | null; keep: number | null } = { poll: 1, keep: 1 }
   const rights: ClusterRights = {
     member: `${vantage}-1`,
     vantage,
@@ -32,9 +32,12 @@ async function member(url: string, vantage: string, path: string | null = null) 
   return { store, tokens, shared: store.shared ?? expect.fail('it is shared') }
 }
 
-async function claimed(url: string, kind: 'poll' | 'keep', vantage: string, token: number, at: number): Promise<void> {
+type Claim = readonly [kind: 'poll' | 'keep', vantage: string, token: number, at: number, member?: string]
+
+async function claimed(url: string, ...[kind, vantage, token, at, member = 'other']: Claim): Promise<void> {
   await server.run(
-    `INSERT INTO lease_claims VALUES ('${kind}', '${vantage}', 'ethereum', ${token}, 'x', to_timestamp(${at / 1000}))`,
+    `INSERT INTO lease_claims
+     VALUES ('${kind}', '${vantage}', 'ethereum', ${token}, '${member}', to_timestamp(${at / 1000}))`,
     url,
   )
 }
@@ -105,6 +108,23 @@ describe.skipIf(skip)('a store that several daemons share', () => {
     const polls = await store.polls({ ...QUERY, limit: 9 })
     expect(polls.map(({ height }) => height)).toEqual([0, 10, 50])
     expect(store.status()).toMatchObject({ rowsWritten: 3, remote: { rowsRefused: 2 } })
+  })
+
+  test('keeps the polls of a member that claimed the network anew, also from the time without a lease', async () => {
+    const url = await server.createDatabase()
+    const { store, tokens } = await member(url, 'fra1')
+    await claimed(url, 'poll', 'fra1', 1, BASE - 1000, 'fra1-1')
+    await claimed(url, 'poll', 'fra1', 2, BASE + 20_000, 'fra1-1')
+
+    store.poll(pollOf(BASE, { height: 0 }))
+    tokens.poll = null
+    for (const second of [10, 30]) store.poll(pollOf(BASE + second * 1000, { height: second }))
+    tokens.poll = 2
+    store.poll(pollOf(BASE + 40_000, { height: 40 }))
+    await store.flush()
+
+    const polls = await store.polls({ ...QUERY, limit: 9 })
+    expect(polls.map(({ height }) => height)).toEqual([0, 10, 30, 40])
   })
 
   test('refuses incidents, notifications and merged states of a member that keeps the network no more', async () => {
