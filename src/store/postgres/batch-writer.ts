@@ -4,7 +4,7 @@ import type { Batch, Fence, Registration, WriteEvent } from '../batches.ts'
 import { POLL_NUMBERS, VERDICT_BITS } from '../poll-columns.ts'
 import { SLOT_MS } from '../resolution.ts'
 import { bigints } from './arrays.ts'
-import type { Database, Query } from './database.ts'
+import type { Database } from './database.ts'
 import { createEndpointIds, type EndpointIds, registerHolds } from './endpoint-ids.ts'
 import { allows, keyOf, type Losses, type Right, readLosses } from './fences.ts'
 import { cursorsOf, lockAlone, lockShared, type Marks, rollingOf } from './marks.ts'
@@ -12,6 +12,7 @@ import type { Partitions } from './partitions.ts'
 import { amendPolls, insertPolls, MERGED } from './polls.ts'
 import { addAdminCall, saveAlias, saveIncident, saveNote, saveNotification, saveSilence } from './records.ts'
 import { recount, replaceMaintenance } from './recount-stored.ts'
+import type { Query } from './sessions.ts'
 
 /** Writes batches, each in one transaction. Writing one again changes nothing. */
 export interface BatchWriter {
@@ -66,7 +67,7 @@ export function createBatchWriter({ database, partitions, vantageId, cluster }: 
     await saveHealths(query, ids, ownVantage, plan.healths)
     await addHashChanges(query, plan, ids, ownVantage)
     for (const event of plan.records) {
-      if ('fence' in event && event.fence !== undefined && !allows(losses, event.fence)) refused++
+      if ('fence' in event && event.fence !== undefined && !isFact(event) && !allows(losses, event.fence)) refused++
       else await writeRecord(query, event, cluster?.member ?? '')
     }
     return refused
@@ -286,6 +287,11 @@ function mergedOf({ merged, registered }: Plan, losses: Losses, ids: EndpointIds
     from += POLL_NUMBERS
   }
   return { polls, amendments, refused }
+}
+
+/** What was sent was sent, also by a daemon that has lost the network since: nobody else can know it. */
+function isFact(event: RecordEvent): boolean {
+  return event.kind === 'save-notification' && !event.notification.waiting
 }
 
 async function saveHealths(query: Query, ids: EndpointIds, vantageId: number, healths: Plan['healths']) {

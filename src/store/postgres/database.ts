@@ -1,26 +1,14 @@
-import type { PoolClient, QueryConfig } from 'pg'
 import type { Clock, Timer } from '../../clock.ts'
 import type { UnixMs } from '../../core/time.ts'
 import type { Secret } from '../../secret.ts'
-import { ANSWER_WITHIN_MS, createConnections } from './connections.ts'
-import { DatabaseError, databaseErrorOf } from './database-error.ts'
+import { createConnections } from './connections.ts'
+import { databaseErrorOf } from './database-error.ts'
 import { createListener } from './listener.ts'
 import { createSessionLock } from './session-lock.ts'
+import { createSessions, type Sessions } from './sessions.ts'
 
 /** The connections to PostgreSQL: whether it can be reached, and what time it has. Rejects with a DatabaseError. */
-export interface Database {
-  /** One statement. With values it is prepared under its text, which therefore must not contain any. */
-  query<Row = Record<string, unknown>>(
-    text: string,
-    values?: readonly unknown[],
-    options?: QueryOptions,
-  ): Promise<readonly Row[]>
-  /** All or nothing; rolled back when `work` rejects. */
-  transaction<T>(work: (query: Query) => Promise<T>): Promise<T>
-  /** Only reads, all as of one moment. */
-  snapshot<T>(work: (query: Query) => Promise<T>): Promise<T>
-  /** Runs `work` while no other session holds this lock; `null` if one does. */
-  exclusively<T>(lock: number, work: () => Promise<T>): Promise<T | null>
+export interface Database extends Sessions {
   /** Holds this lock until the end, on a connection of its own; whether no other session holds it. */
   holdLock(lock: number): Promise<boolean>
   /** Whether the last statement reached PostgreSQL. While it did not, this is tried again every second. */
@@ -35,15 +23,6 @@ export interface Database {
   /** How long the last round trip took; `null` before the first one. */
   readonly lagMs: number | null
   close(): Promise<void>
-}
-
-export type Query = Database['query']
-
-export interface QueryOptions {
-  /** Gives up the connection if the answer takes longer; 12 s by default. */
-  readonly withinMs?: number
-  /** Rows as arrays of values, which cost half as much as objects. */
-  readonly asArrays?: boolean
 }
 
 export interface DatabaseDeps {
@@ -70,7 +49,7 @@ export async function createDatabase({ url, clock }: DatabaseDeps): Promise<Data
   let timer: Timer | null = null
   let closed = false
   const listeners: ((reachable: boolean) => void)[] = []
-  const names = new Map<string, string>()
+  const sessions = createSessions(connections, reached)
   const listener = createListener(connections.newClient)
   const sessionLock = createSessionLock(connections.newClient)
 
@@ -82,72 +61,9 @@ export async function createDatabase({ url, clock }: DatabaseDeps): Promise<Data
     for (const hears of listeners) hears(is)
   }
 
-  /** Runs `work` on one connection, which is closed afterwards if its state is in doubt. */
-  async function using<T>(work: (client: PoolClient) => Promise<T>): Promise<T> {
-    let client: PoolClient | null = null
-    let isBroken = false
-    const end = () => {
-      isBroken = true
-    }
-    try {
-      client = await connections.connect()
-      client.on('error', end)
-      const value = await work(client)
-      reached(true)
-      return value
-    } catch (error) {
-      const cause = databaseErrorOf(error)
-      const isPoolBusy = client === null && connections.isFull() && cause.message.endsWith('timeout')
-      const trouble = cause instanceof DatabaseError && !isPoolBusy ? cause.trouble : null
-      // A server that only reads was demoted, and its successor may have the same name.
-      if (trouble === 'unreachable' || trouble === 'read-only') isBroken = true
-      if (trouble === 'unreachable') reached(false)
-      else if (client !== null) reached(true)
-      throw cause
-    } finally {
-      client?.off('error', end)
-      client?.release(isBroken)
-    }
-  }
-
-  const queryOn =
-    (client: PoolClient): Query =>
-    async <Row>(
-      text: string,
-      values: readonly unknown[] = [],
-      { withinMs = ANSWER_WITHIN_MS, asArrays = false }: QueryOptions = {},
-    ) => {
-      const prepared = values.length === 0 ? null : { values: [...values], name: nameOf(text) }
-      const mode = asArrays ? { rowMode: 'array' } : null
-      const { rows } = await client.query({ text, query_timeout: withinMs, ...mode, ...prepared } as QueryConfig)
-      return rows as Row[]
-    }
-
-  function inTransaction<T>(begin: string, work: (query: Query) => Promise<T>): Promise<T> {
-    return using(async (client) => {
-      await client.query(begin)
-      try {
-        const value = await work(queryOn(client))
-        await client.query('COMMIT')
-        return value
-      } catch (error) {
-        await client.query('ROLLBACK').catch(() => undefined)
-        throw error
-      }
-    })
-  }
-
-  function nameOf(text: string): string {
-    const known = names.get(text) ?? `heartline_${names.size}`
-    names.set(text, known)
-    return known
-  }
-
   async function measure(): Promise<void> {
     const from = clock.monotonic()
-    const [row] = await using((client) =>
-      queryOn(client)<{ now: number }>(SERVER_NOW, [], { withinMs: PROBE_WITHIN_MS }),
-    )
+    const [row] = await sessions.query<{ now: number }>(SERVER_NOW, [], { withinMs: PROBE_WITHIN_MS })
     lagMs = clock.monotonic() - from
     if (row !== undefined) originMs = row.now - (from + lagMs / 2)
     await Promise.all([listener.keep(), sessionLock.keep()])
@@ -166,22 +82,7 @@ export async function createDatabase({ url, clock }: DatabaseDeps): Promise<Data
   schedule(0)
 
   return {
-    query: (text, values, options) => using((client) => queryOn(client)(text, values, options)),
-
-    transaction: (work) => inTransaction('BEGIN', work),
-    snapshot: (work) => inTransaction('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY', work),
-
-    exclusively: (lock, work) =>
-      using(async (client) => {
-        const query = queryOn(client)
-        const [row] = await query<{ isMine: boolean }>('SELECT pg_try_advisory_lock($1) AS "isMine"', [lock])
-        if (row?.isMine !== true) return null
-        try {
-          return await work()
-        } finally {
-          await query('SELECT pg_advisory_unlock($1)', [lock])
-        }
-      }),
+    ...sessions,
 
     get reachable() {
       return reachable

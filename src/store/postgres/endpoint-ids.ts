@@ -1,7 +1,7 @@
 import type { EndpointKey } from '../../core/endpoint.ts'
 import type { Registration } from '../batches.ts'
 import { bigints } from './arrays.ts'
-import type { Query } from './database.ts'
+import type { Query } from './sessions.ts'
 
 /** The ids of endpoints, which never change once they are given. */
 export function createEndpointIds(query: Query) {

@@ -1,7 +1,7 @@
 import type { Fence } from '../batches.ts'
 import type { LeaseKind } from '../cluster-tables.ts'
 import { bigints } from './arrays.ts'
-import type { Query } from './database.ts'
+import type { Query } from './sessions.ts'
 
 /** When each of these rights was lost to another daemon's later claim: by `keyOf`; missing while it was not. */
 export type Losses = ReadonlyMap<string, number>

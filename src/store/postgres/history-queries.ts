@@ -6,10 +6,10 @@ import { HOUR, type Resolution, readableRawFrom, SLOT_MS, slotOf } from '../reso
 import type { HistoryBucket, HistoryQuery, PollsQuery, StoredPoll } from '../store.ts'
 import type { BucketTable, HistoryTables } from '../tables.ts'
 import { bigints } from './arrays.ts'
-import type { Query } from './database.ts'
 import { loadTables, selectHolds } from './loaded-tables.ts'
 import { cursorsOf, readMarks } from './marks.ts'
 import { MERGED, selectPolls, type VantagePoll } from './polls.ts'
+import type { Query } from './sessions.ts'
 
 async function idOf(query: Query, endpoint: EndpointKey): Promise<number | undefined> {
   const [row] = await query<{ id: number }>('SELECT endpoint_id AS id FROM endpoints WHERE name = $1', [endpoint])

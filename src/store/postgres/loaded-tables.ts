@@ -3,10 +3,10 @@ import { BUCKET_COLUMNS, type Bucket, type BucketCells, bucketOf, cellsOf, isEmp
 import { DAY, FIVE_MINUTES, HOUR, type Resolution, SLOT_MS, slotOf } from '../resolution.ts'
 import { type BucketTable, type HeldPoll, type HistoryTables, type Holds, hold, holdsOf } from '../tables.ts'
 import { bigints } from './arrays.ts'
-import type { Query } from './database.ts'
 import { groupBy } from './group-by.ts'
 import { cursorsOf, type Marks } from './marks.ts'
 import { MERGED, selectPolls, selectStates, type VantagePoll } from './polls.ts'
+import type { Query } from './sessions.ts'
 
 /**
  * Parts of the history, read at once, with the interface of whole tables: so the arithmetic of both engines is the same.

@@ -1,5 +1,5 @@
 import type { Cursors } from '../resolution.ts'
-import type { Query } from './database.ts'
+import type { Query } from './sessions.ts'
 
 /** Where the tiers stand, as of one statement. */
 export type Marks = ReadonlyMap<MarkName, number>

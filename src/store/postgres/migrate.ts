@@ -2,8 +2,9 @@ import type { Clock } from '../../clock.ts'
 import type { Secret } from '../../secret.ts'
 import { type Migration, POSTGRES_MIGRATIONS, readMigrations } from '../migrations.ts'
 import { StoreError } from '../store.ts'
-import { createDatabase, type Database, type Query } from './database.ts'
+import { createDatabase, type Database } from './database.ts'
 import { DatabaseError } from './database-error.ts'
+import { type Query } from './sessions.ts'
 
 /** Connects and brings the schema up to date. Rejects with a StoreError if a person has to decide. */
 export async function openDatabase(url: Secret, clock: Clock, migrations = postgresMigrations()): Promise<Database> {

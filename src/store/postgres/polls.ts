@@ -1,7 +1,7 @@
 import type { UnixMs } from '../../core/time.ts'
 import { MEASURED_COLUMNS, POLL_NUMBERS, type PollCells, type PollRow, rowOf, VERDICT_BITS } from '../poll-columns.ts'
 import { bigintArray, bigints } from './arrays.ts'
-import type { Query } from './database.ts'
+import type { Query } from './sessions.ts'
 
 /** What a row says of which vantage: see `polls` in migrations/postgres/0001-history.sql. */
 export const MERGED = -1

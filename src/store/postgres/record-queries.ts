@@ -3,7 +3,7 @@ import type { Silence } from '../../core/incident/silence.ts'
 import { type AliasRecord, STALE_REASONS } from '../../core/routing/alias.ts'
 import type { IncidentJson, NotificationJson } from '../batches.ts'
 import type { IncidentQuery, NotificationQuery, SilenceQuery } from '../store.ts'
-import type { Query } from './database.ts'
+import type { Query } from './sessions.ts'
 
 export const INCIDENT_COLUMNS =
   'id, network, endpoint, opened_ms AS "openedAt", closed_ms AS "closedAt", absorbed, value AS json'

@@ -2,7 +2,7 @@ import type { Note } from '../../core/incident/note.ts'
 import type { Silence } from '../../core/incident/silence.ts'
 import type { AdminCall, AliasRecord } from '../../core/routing/alias.ts'
 import type { IncidentJson, NotificationJson } from '../batches.ts'
-import type { Query } from './database.ts'
+import type { Query } from './sessions.ts'
 
 /** Writes single records in their current state, each of which replaces the stored one. */
 export async function saveIncident(query: Query, incident: IncidentJson): Promise<void> {

@@ -4,10 +4,10 @@ import { onlyIn, replanned } from '../maintenance-plan.ts'
 import { createRecount } from '../recount.ts'
 import { DAY, HOUR, HOURS_PER_DAY, readableRawFrom, SLOT_MS, SLOTS_PER_HOUR } from '../resolution.ts'
 import { bigints } from './arrays.ts'
-import type { Query } from './database.ts'
 import type { EndpointIds } from './endpoint-ids.ts'
 import { type LoadedTables, loadTables, selectHolds } from './loaded-tables.ts'
 import { cursorsOf, type Marks, rollingOf } from './marks.ts'
+import type { Query } from './sessions.ts'
 
 /** Recounts the buckets of polls that were changed or came late. The caller holds the lock alone. */
 export async function recount(query: Query, marks: Marks, changed: ReadonlyMap<number, TimeRange>): Promise<void> {

@@ -13,11 +13,12 @@ import {
   type Retention,
   TRIMMED_SHARE,
 } from '../retention.ts'
-import type { Database, Query } from './database.ts'
+import type { Database } from './database.ts'
 import { cursorsOf, lockAlone, type MarkName, readMarks, removeMark, setMark } from './marks.ts'
 import type { Partitions } from './partitions.ts'
 import { firstPollAt } from './polls.ts'
 import { holdSlots } from './roll-up.ts'
+import type { Query } from './sessions.ts'
 
 /** Rows per transaction. */
 const DELETED_AT_ONCE = 5000

@@ -1,10 +1,11 @@
 import { createAggregator } from '../aggregate.ts'
 import { DAY, HOURS_PER_DAY, LATE_MS, SLOT_MS, SLOTS_PER_HOUR, slotOf } from '../resolution.ts'
 import { hold } from '../tables.ts'
-import type { Database, Query } from './database.ts'
+import type { Database } from './database.ts'
 import { loadTables } from './loaded-tables.ts'
 import { cursorsOf, lockAlone, type Marks, readMarks, setMark } from './marks.ts'
 import { firstPollAt } from './polls.ts'
+import type { Query } from './sessions.ts'
 
 /** Endpoints per transaction, during which no poll is written; computing them keeps the event loop for some 10 ms. */
 const CHUNK = 50

@@ -1,5 +1,5 @@
-import type { Query } from './database.ts'
 import { ALONE } from './polls.ts'
+import type { Query } from './sessions.ts'
 
 /** The number of this place, which it keeps for ever. */
 export function createVantageId(query: Query, name: string | null): () => Promise<number> {

@@ -136,19 +136,33 @@ describe.skipIf(skip)('a store that several daemons share', () => {
 
     await claimed(url, 'keep', '', 2, BASE + 3_600_000)
     store.saveIncident(incidentOf('stale'), [{ ...notification, id: 'n-2', incident: 'stale' }])
-    store.saveNotification({ ...notification, id: 'n-1', network: 'ethereum', waiting: false })
+    store.saveNotification({ ...notification, id: 'n-1', network: 'ethereum', value: 'stale' })
     store.saveNotification({ ...notification, id: 'n-3', incident: 'own trouble' })
     shared.merged({ endpoint: ENDPOINT, at: BASE, since: BASE, state: 'down', fresh: false })
     await store.flush()
 
     expect((await store.incidents({ limit: 9 })).map(({ id }) => id)).toEqual(['mine'])
     const notifications = await store.notifications({ about: 'latest', limit: 9 })
-    expect(notifications.map(({ id, waiting }) => [id, waiting])).toEqual([
-      ['n-1', true],
-      ['n-3', true],
+    expect(notifications.map(({ id, value }) => [id, value])).toEqual([
+      ['n-1', {}],
+      ['n-3', {}],
     ])
     expect(await store.history(QUERY)).toMatchObject([{ downMs: 0 }])
     expect(store.status().remote?.rowsRefused).toBe(3)
+  })
+
+  test('accepts from any member that a notification was sent', async () => {
+    const url = await server.createDatabase()
+    const { store } = await member(url, 'fra1')
+    const notification = { id: 'n', channel: 'ops', incident: 'mine', createdAt: BASE, network: 'ethereum', value: {} }
+    store.saveIncident(incidentOf('mine'), [{ ...notification, waiting: true }])
+    await store.flush()
+
+    await claimed(url, 'keep', '', 2, BASE)
+    store.saveNotification({ ...notification, waiting: false })
+    await store.flush()
+
+    expect(await store.notifications({ about: 'latest', limit: 9 })).toMatchObject([{ id: 'n', waiting: false }])
   })
 
   test('accepts what waited for the database if nobody had claimed the network when it was written', async () => {
