@@ -74,6 +74,12 @@ export function createRetainer({ database, partitions, retention, maxSizeBytes, 
          AND leases.vantage = claim.vantage AND leases.network = claim.network AND claim.token < leases.token`,
       [CLAIMS_KEPT_MS],
     )
+    // By the database's clock, like all times of a cluster. Leases stay: their tokens must only grow.
+    for (const [table, column] of [
+      ['members', 'seen_at'],
+      ['votes', 'polled_at'],
+    ] as const)
+      await query(`DELETE FROM ${table} WHERE ${column} < now() - interval '1 day'`)
     // Of each endpoint's rows before the first remaining poll, only the latest is needed.
     const { rawFrom } = cursorsOf(await readMarks(query))
     await query(

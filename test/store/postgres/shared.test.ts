@@ -206,4 +206,25 @@ describe.skipIf(skip)('a store that several daemons share', () => {
     expect(await next.store.savedHealth()).toMatchObject([{ value: 'from fra1' }])
     expect(await nyc.store.savedHealth()).toEqual([])
   })
+
+  test('forgets members and votes after a day, and no lease', async () => {
+    const url = await server.createDatabase()
+    const { store } = await member(url, 'fra1')
+    for (const age of ['1 hour', '2 days']) {
+      await server.run(
+        `INSERT INTO members VALUES ('${age}', 'fra1', '1', NULL, 'd', false, now(), now() - interval '${age}');
+         INSERT INTO votes VALUES ('fra1', 'n', '${age}', 'm', 1, now() - interval '${age}', 1, '{}');
+         INSERT INTO leases VALUES ('poll', 'fra1', '${age}', NULL, 7, now() - interval '${age}', NULL)`,
+        url,
+      )
+    }
+
+    expect(await store.run('retention', systemClock.now())).toBe(true)
+
+    const left = async (column: string, table: string) =>
+      (await server.run(`SELECT ${column} AS name FROM ${table} ORDER BY 1`, url)).map(({ name }) => name)
+    expect(await left('id', 'members')).toEqual(['1 hour'])
+    expect(await left('endpoint', 'votes')).toEqual(['1 hour'])
+    expect(await left('network', 'leases')).toEqual(['1 hour', '2 days'])
+  })
 })
