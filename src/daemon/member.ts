@@ -147,6 +147,8 @@ function join(parts: RoleParts, { id, url, settings, clock, local, shown, isConf
     incidents,
     store,
     saveMerged: shared.merged,
+    liveVantages: () => new Set(cluster.report().members.flatMap(({ isLive, vantage }) => (isLive ? [vantage] : []))),
+    leaseMs: settings.leaseMs,
     notify: notifier.changed,
     notifier,
     clock,

@@ -27,7 +27,22 @@ export function createKeeper(deps: KeeperDeps) {
   const { board, incidents, store, notifier, clock, log } = deps
   const kept = new Map<string, KeptNetwork>()
   const stopping = new AbortController()
+  const startedAt = clock.now()
   let configured: ReadonlyMap<string, PolledNetwork> = new Map()
+  /** Places with a live member, and since when. */
+  let vantages: ReadonlyMap<string, UnixMs> = new Map()
+
+  /** Whether a place may still have to say its word: until then, too few would decide. */
+  function isEarly({ since }: KeptNetwork, { health, places }: BoardEntry, now: UnixMs): boolean {
+    const withinMs = 2 * health.endpoint.intervalMs + VOTE_WITHIN_MS
+    // The other members of a cluster that starts may not be known yet.
+    if (now - startedAt < Math.min(withinMs, deps.leaseMs)) return true
+    for (const [vantage, from] of vantages) {
+      const isNew = now - Math.max(since, from) < withinMs
+      if (isNew && !places.some((place) => place.counted && place.vantage === vantage)) return true
+    }
+    return false
+  }
 
   function placesOf({ network, endpoint, affected }: Incident): readonly string[] {
     const names = endpoint === null ? affected : [endpoint]
@@ -102,7 +117,7 @@ export function createKeeper(deps: KeeperDeps) {
     async keep(name: string): Promise<void> {
       if (kept.has(name)) return
       const recorder = createIncidentRecorder({ ...deps, placesOf })
-      const one = { name, recorder, isReady: false, judged: new Map(), saved: new Map() }
+      const one = { name, recorder, since: clock.now(), isReady: false, judged: new Map(), saved: new Map() }
       kept.set(name, one)
       await loadUntilReady(one)
     },
@@ -119,11 +134,15 @@ export function createKeeper(deps: KeeperDeps) {
       if (onBoard === undefined || one?.isReady !== true) return
       const now = clock.now()
       const judged = { network: onBoard.standing.network, isForked: () => fork !== null, fork: () => fork }
-      one.recorder.standing(judged, halts, () => onBoard.endpoints, now)
+      vantages = new Map([...deps.liveVantages()].map((vantage) => [vantage, vantages.get(vantage) ?? now]))
+      if (!onBoard.endpoints.some((entry) => isEarly(one, entry, now))) {
+        one.recorder.standing(judged, halts, () => onBoard.endpoints, now)
+      }
       for (const entry of onBoard.endpoints) {
         const { key, health } = entry
         const { verdict } = health
         if (verdict === null || one.judged.get(key) === health || stateAt(health, now) === 'unknown') continue
+        if (verdict !== 'up' && isEarly(one, entry, now)) continue
         one.judged.set(key, health)
         one.recorder.judged(judged, entry, health.lastPolledAt ?? now, now)
         save(one, entry, verdict, now)
@@ -143,6 +162,9 @@ export interface KeeperDeps extends Pick<IncidentRecorderDeps, 'notify'> {
   readonly store: Pick<Store, 'incidents' | 'savedHealth' | 'saveIncident'>
   /** Queues the merged state of an endpoint for the store. */
   readonly saveMerged: (state: MergedRecord) => void
+  /** Places with a live member. */
+  readonly liveVantages: () => ReadonlySet<string>
+  readonly leaseMs: number
   readonly notifier: {
     /** Loads what has not been sent about the network's incidents. */
     adopt(network: string): Promise<void>
@@ -156,6 +178,7 @@ export type Keeper = ReturnType<typeof createKeeper>
 
 interface KeptNetwork {
   readonly name: string
+  readonly since: UnixMs
   readonly recorder: IncidentRecorder
   /** Whether the incidents of earlier keepers were read. */
   isReady: boolean
@@ -166,6 +189,8 @@ interface KeptNetwork {
 }
 
 const READ_AGAIN_MS = 1000
+/** A first poll takes an interval, and its vote a second or two. */
+const VOTE_WITHIN_MS = 2000
 
 /** The places that see the endpoint in its merged state, or in a worse one. */
 function faultSeenFrom(entry: BoardEntry | undefined): readonly string[] {

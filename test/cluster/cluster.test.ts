@@ -155,6 +155,23 @@ test.skipIf(!hasPostgres())(
   },
 )
 
+test.skipIf(!hasPostgres())(
+  'a place that is the first to vote decides nothing: what it alone sees is never down',
+  async () => {
+    const url = await server.createDatabase()
+    nodes.of('nyc1', 'a').inject({ kind: 'refuse' })
+
+    const members = await Promise.all(VANTAGES.map((vantage) => startMember({ url, vantage, nodes })))
+    await everyoneShows(members, 'degraded')
+    for (const member of members) {
+      await until(async () => (await incidentsOf(member)).length === 1, 'the incident is opened')
+      const [only] = await incidentsOf(member)
+      expect(only).toMatchObject({ endpoint: 'a', state: 'degraded', vantages: ['nyc1'] })
+      expect(only?.conditions.map(({ code }) => code)).toEqual(['partial'])
+    }
+  },
+)
+
 test.skipIf(!hasPostgres())('incidents of a network that no member has any more are closed', async () => {
   const url = await server.createDatabase()
   const before = await startMember({ url, vantage: 'fra1', nodes, networks: ['net', 'two'] })

@@ -22,7 +22,15 @@ const UNSEEN = { halts: [], fork: null }
 const INTERVAL = 10_000
 
 /** A member that shows merged verdicts, and may keep the network. */
-async function house({ clock = createFakeClock(), store }: { clock?: FakeClock; store?: Store } = {}) {
+async function house({
+  clock = createFakeClock(),
+  store,
+  live = [],
+}: {
+  clock?: FakeClock
+  store?: Store
+  live?: readonly string[]
+} = {}) {
   const kept = store ?? (await opened({ path: ':memory:', clock })).store
   const board = createBoard()
   const incidents = createIncidentLog()
@@ -33,6 +41,8 @@ async function house({ clock = createFakeClock(), store }: { clock?: FakeClock; 
     incidents,
     store: kept,
     saveMerged: (state) => states.push(state),
+    liveVantages: () => new Set(live),
+    leaseMs: 0,
     notify: (one) => {
       told.push(`${one.state}${one.closedAt === null ? '' : ' closed'}`)
       return []
@@ -106,6 +116,21 @@ test('an endpoint down from one of three places is degraded, and from two the sa
   expect(whole).toMatchObject({ id: partial?.id, state: 'down', vantages: ['fra1', 'nyc1'] })
   expect(await stored()).toMatchObject([{ id: partial?.id, state: 'down', closedAt: expect.any(Number) }])
   expect(told).toEqual(['adopts ethereum', 'degraded', 'down', 'down closed'])
+})
+
+test('while a place has not said its word, nothing opens or gets worse, for two intervals', async () => {
+  const { keep, say, incidents } = await house({ live: ['fra1', 'nyc1', 'sin1'] })
+  await keep()
+
+  await say({ fra1: 'down' })
+  expect(incidents.open()).toEqual([])
+  await say({ fra1: 'down', nyc1: 'up', sin1: 'up' })
+  expect(incidents.open()).toMatchObject([{ state: 'degraded', vantages: ['fra1'] }])
+  await say({ fra1: 'down', nyc1: 'down' })
+  expect(incidents.open()).toMatchObject([{ state: 'degraded' }])
+  await say({ fra1: 'down', nyc1: 'down' })
+
+  expect(incidents.open()).toMatchObject([{ state: 'down', vantages: ['fra1', 'nyc1'] }])
 })
 
 test('who does not keep the network writes nothing', async () => {
