@@ -98,7 +98,7 @@ function leaseRow({ network, member, token, expires_at: until }: Lease, task: st
   return html`<tr>
     <th scope="row">${network}</th>
     <td>${task}</td>
-    <td>${member ?? html`<b class="bad">${WORDS.nobody}</b>`}</td>
+    <td>${member ?? html`<b class="bad">${WORDS.noMember}</b>`}</td>
     <td class="n">${left > 0 ? age(left) : html`<b class="bad">${WORDS.expired}</b>`}</td>
     <td class="n">${count(token)}</td>
   </tr>`

@@ -70,7 +70,7 @@ export const OBSERVER_WORDS = {
     task: 'Task',
     polls: (vantage: string) => `polls from ${vantage}`,
     keeps: 'keeps incidents',
-    nobody: 'no member',
+    noMember: 'no member',
     left: 'Time left',
     expired: 'expired',
     token: 'Token',
