@@ -83,7 +83,7 @@ CREATE TABLE maintenance (
 );
 
 CREATE TABLE incidents (
-  id TEXT PRIMARY KEY,
+  id TEXT COLLATE "C" PRIMARY KEY,       -- pages of a list end at an id, in the same order whatever the locale
   network TEXT NOT NULL,
   endpoint TEXT,
   opened_ms BIGINT NOT NULL,

@@ -124,7 +124,7 @@ async function benchOnPostgres(url: string, retention = RETENTION): Promise<Part
     read: createQueries(database, null),
     async clear() {
       await database.query(
-        'TRUNCATE endpoints, holds, polls, five_minutes, hours, days, maintenance, marks, saved_health, jobs',
+        'TRUNCATE endpoints, holds, polls, five_minutes, hours, days, maintenance, marks, saved_health, jobs, incidents',
       )
       writer = newWriter()
       registered = new Map()

@@ -4,7 +4,7 @@ import { BATCH_ROWS, type Batch, createBatchQueue, type WriteEvent } from '../..
 import type { IncidentRecord, NotificationRecord } from '../../src/store/store.ts'
 import { createFakeClock } from '../support/fake-clock.ts'
 import { everyEngine } from './engines.ts'
-import { BASE, benchOn, DAY_MS, finish, opened, pollOf, RETENTION } from './setting.ts'
+import { BASE, benchOn, DAY_MS, finish, pollOf, RETENTION } from './setting.ts'
 
 function incidentOf(id: string, wanted: Partial<IncidentRecord> = {}): IncidentRecord {
   const rest = { network: 'ethereum', endpoint: 'own-1', openedAt: BASE, closedAt: null, absorbed: false }
@@ -39,41 +39,45 @@ describe('notifications', () => {
     })
   }
 
-  test('of a page of incidents are the newest of each one', async () => {
-    const { store } = await opened({ path: ':memory:' })
-    for (let nth = 0; nth < 30; nth++) {
-      const incident = nth < 20 ? 'busy' : 'quiet'
-      store.saveNotification(notificationOf(`n-${nth}`, { incident, createdAt: BASE + nth }))
-    }
-    await store.flush()
+  for (const { name, open } of engines) {
+    test(`${name} of a page of incidents are the newest of each one`, async () => {
+      const { store } = await open()
+      for (let nth = 0; nth < 30; nth++) {
+        const incident = nth < 20 ? 'busy' : 'quiet'
+        store.saveNotification(notificationOf(`n-${nth}`, { incident, createdAt: BASE + nth }))
+      }
+      await store.flush()
 
-    const found = await store.notifications({ about: { incidents: ['busy', 'quiet'] }, limit: 2 })
+      const found = await store.notifications({ about: { incidents: ['busy', 'quiet'] }, limit: 2 })
 
-    expect(found.map(({ id }) => id)).toEqual(['n-18', 'n-19', 'n-28', 'n-29'])
-  })
+      expect(found.map(({ id }) => id)).toEqual(['n-18', 'n-19', 'n-28', 'n-29'])
+    })
+  }
 
-  test('that tell what each channel heard last of open incidents are found, whatever their number and the clock', async () => {
-    const { store } = await opened({ path: ':memory:' })
-    store.saveIncident(incidentOf('open'))
-    store.saveIncident(incidentOf('absorbed', { absorbed: true }))
-    const rows: [string, Partial<NotificationRecord>][] = [
-      ['old', { channel: 'ops' }],
-      ['heard', { channel: 'ops' }],
-      ['undone', { channel: 'ops', value: { state: 'superseded' } }],
-      ['waits', { channel: 'pager', waiting: true, createdAt: BASE - 3_600_000 }],
-      ['part', { incident: 'absorbed' }],
-    ]
-    for (const [id, over] of rows) {
-      store.saveNotification(
-        notificationOf(id, { incident: 'open', waiting: false, value: { state: 'sent' }, ...over }),
-      )
-    }
-    await store.flush()
+  for (const { name, open } of engines) {
+    test(`${name} that tell what each channel heard last of open incidents are found, whatever their number and the clock`, async () => {
+      const { store } = await open()
+      store.saveIncident(incidentOf('open'))
+      store.saveIncident(incidentOf('absorbed', { absorbed: true }))
+      const rows: [string, Partial<NotificationRecord>][] = [
+        ['old', { channel: 'ops' }],
+        ['heard', { channel: 'ops' }],
+        ['undone', { channel: 'ops', value: { state: 'superseded' } }],
+        ['waits', { channel: 'pager', waiting: true, createdAt: BASE - 3_600_000 }],
+        ['part', { incident: 'absorbed' }],
+      ]
+      for (const [id, over] of rows) {
+        store.saveNotification(
+          notificationOf(id, { incident: 'open', waiting: false, value: { state: 'sent' }, ...over }),
+        )
+      }
+      await store.flush()
 
-    const found = await store.notifications({ about: 'unfinished', limit: 10 })
+      const found = await store.notifications({ about: 'unfinished', limit: 10 })
 
-    expect(found.map(({ id }) => id)).toEqual(['heard', 'waits'])
-  })
+      expect(found.map(({ id }) => id)).toEqual(['heard', 'waits'])
+    })
+  }
 
   test('that are damaged hide no others, and end no pass of the retention', () => {
     const bench = benchOn(':memory:', RETENTION, 1_000_000)
