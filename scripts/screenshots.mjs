@@ -7,10 +7,11 @@ import { chromium } from 'playwright-core'
 import { build } from './build.mjs'
 import { root } from './prepare.mjs'
 import { giveUp, say } from './say.mjs'
+import { startFleet } from './screenshot-fleet.mjs'
 import { which } from './which.mjs'
 
 // `npm run screenshots` takes the pictures of the README and the documentation from the running demo, each when its view
-// shows a fault. The demo repeats its faults every three minutes; its history of 90 days is simulated.
+// shows a fault, and one of three hundred endpoints. The demo repeats its faults every three minutes; its history of 90 days is simulated.
 const FOLDER = join(root, 'docs/screenshots')
 const RUNS_FIRST_MS = 40_000
 const PATIENCE_MS = 240_000
@@ -25,6 +26,12 @@ const overview = (status) =>
   anyEndpoint(status, ({ endpoint }) => endpoint.state === 'down') &&
   anyEndpoint(status, ({ endpoint }) => endpoint.state === 'degraded') &&
   '/'
+
+/** Three hundred endpoints, all of them judged. */
+const wall = (faults) => (status) => {
+  const states = status.networks.flatMap(({ endpoints }) => endpoints.map(({ state }) => state))
+  return states.filter((state) => state !== 'up').length === faults && '/'
+}
 
 /** `at` returns the address to take, from the status and the incidents; falsy while that view shows no fault yet. */
 const PICTURES = [
@@ -69,8 +76,11 @@ const demo = spawn(process.execPath, [join(root, 'dist/src/main.js'), 'demo', '-
   stdio: ['ignore', 'pipe', 'inherit'],
 })
 process.once('exit', () => demo.kill('SIGTERM'))
-await takeAll(await addressOf(demo))
+await takeAll(await addressOf(demo), PICTURES)
 demo.kill('SIGTERM')
+const fleet = await startFleet()
+await takeAll(fleet.url, [{ at: wall(fleet.faults), shots: [{ file: 'wall', height: 800 }] }])
+await fleet.stop()
 
 /** The page's address stands on a line of its own. */
 async function addressOf({ stdout }) {
@@ -78,13 +88,13 @@ async function addressOf({ stdout }) {
   return giveUp('the demo ended before it said where its page is.')
 }
 
-async function takeAll(address) {
+async function takeAll(address, pictures) {
   mkdirSync(FOLDER, { recursive: true })
   const browser = await chromium.launch({ executablePath, args: ['--no-sandbox', '--disable-gpu'] })
   try {
     say('the demo runs for a while, so that there is a history …')
     await pause(RUNS_FIRST_MS)
-    for (const { at, shots } of PICTURES) {
+    for (const { at, shots } of pictures) {
       say(`waiting for something to see: ${shots.map(({ file }) => file).join(', ')} …`)
       const path = await moment(address, at)
       // In parallel, so that all of them show the same moment.

@@ -1,13 +1,9 @@
-import type { DaysView } from '../src/http/wire-history.ts'
-import { authHeaders, token } from './session.ts'
-import type { Answer, Sources } from './views/view.ts'
+import { get, getPrivate, overviewApi } from './request.ts'
+import type { Sources } from './views/view.ts'
 
-const TIMEOUT_MS = 10_000
-
-const days = kept<DaysView>('/api/v1/days', 295_000)
-
-/** Loads data for views from the API. */
+/** Loads data for views from the API. Loaded with the first view that is not the overview. */
 export const api: Sources = {
+  ...overviewApi,
   network: (name) => get(`/api/v1/networks/${encodeURIComponent(name)}`),
   blocks: (network) => getPrivate(`/api/v1/networks/${encodeURIComponent(network)}/blocks`),
   routing: (network) => getPrivate(`/api/v1/networks/${encodeURIComponent(network)}/routing`),
@@ -25,50 +21,8 @@ export const api: Sources = {
   observer: () => get('/api/v1/observer'),
   notifications: () => get('/api/v1/notifications'),
   silences: () => getPrivate('/api/v1/silences'),
-  strips: kept('/api/v1/strips', 55_000),
-  days,
-  publicDays: () => (isPublic() ? days() : Promise.resolve({ ok: true, value: null })),
-}
-
-/** Loads again only after this time: the daemon reads its history no more often, but some views load every 3 s. */
-function kept<T>(path: string, lastsMs: number): () => Promise<Answer<T>> {
-  let known: { readonly answer: Answer<T>; readonly token: string | null; readonly at: number } | null = null
-  return async () => {
-    const mine = token()
-    if (known !== null && known.token === mine && performance.now() - known.at < lastsMs) return known.answer
-    const answer = await get<T>(path)
-    known = answer.ok ? { answer, token: mine, at: performance.now() } : null
-    return answer
-  }
-}
-
-function isPublic(): boolean {
-  return document.getElementById('page')?.dataset.access === 'public' && token() === null
 }
 
 function endpointAt(network: string, endpoint: string): string {
   return `/api/v1/endpoints/${encodeURIComponent(network)}/${encodeURIComponent(endpoint)}`
-}
-
-/** Without a token, private routes are not requested: the browser would log each 401 as an error of the page. */
-async function getPrivate<T>(path: string, query: object = {}): Promise<Answer<T>> {
-  return isPublic() ? { ok: false, why: 'locked' } : get(path, query)
-}
-
-async function get<T>(
-  path: string,
-  query: object = {},
-  read: (answer: Response) => Promise<unknown> = (answer) => answer.json(),
-): Promise<Answer<T>> {
-  const given = new URLSearchParams(Object.entries(query).map(([name, value]) => [name, String(value)]))
-  try {
-    const answer = await fetch(given.size === 0 ? path : `${path}?${given}`, {
-      headers: authHeaders(),
-      signal: AbortSignal.timeout(TIMEOUT_MS),
-    })
-    if (answer.ok) return { ok: true, value: (await read(answer)) as T }
-    return { ok: false, why: answer.status === 404 ? 'missing' : answer.status === 401 ? 'locked' : 'away' }
-  } catch {
-    return { ok: false, why: 'away' }
-  }
 }

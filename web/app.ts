@@ -1,6 +1,6 @@
 import type { DaysView, StripsView } from '../src/http/wire-history.ts'
-import { api } from './api.ts'
 import { checkDaemon, follow, type LiveConnection } from './live.ts'
+import { overviewApi } from './request.ts'
 import { audienceName, storeToken, token } from './session.ts'
 import { createSettings } from './settings.ts'
 import { takeOver } from './take-over.ts'
@@ -10,7 +10,7 @@ import { frame, iconOf, markedTitle, toneOfAll } from './views/frame.ts'
 import { render } from './views/lit.ts'
 import { type Route, routeOf } from './views/route.ts'
 import { LOADERS } from './views/table.ts'
-import type { Access, Answer, Model, View } from './views/view.ts'
+import type { Access, Answer, Model, Sources, View } from './views/view.ts'
 import { WORDS } from './views/words.ts'
 
 interface Shown {
@@ -145,7 +145,7 @@ async function navigate(url: URL, how: 'start' | 'push' | 'back'): Promise<void>
   try {
     const { view } = await LOADERS[route.view]()
     if (view.hasStyle) await loadStyle(route.view)
-    next = await showAnswer(route, view, await view.load(api, route, connection?.current().nowMs ?? Date.now()))
+    next = await showAnswer(route, view, await load(view, route))
   } catch {
     if (how === 'start') return
     // The view's files are gone because the daemon was updated. If the daemon is gone, a page load would show the browser's error page.
@@ -165,6 +165,12 @@ async function navigate(url: URL, how: 'start' | 'push' | 'back'): Promise<void>
   if (isSame) return
   if (how === 'push') scrollTo(0, 0)
   ;(page.querySelector('h1') ?? page.querySelector('main'))?.focus({ preventScroll: true })
+}
+
+async function load(view: View, route: Route): Promise<Answer<unknown>> {
+  // The overview needs no others, and is the first view of most.
+  const sources = route.view === 'overview' ? (overviewApi as Sources) : (await import('./api.ts')).api
+  return view.load(sources, route, connection?.current().nowMs ?? Date.now())
 }
 
 function goTo(path: string): void {
@@ -205,7 +211,7 @@ function ask(name: string, value: string): void {
 async function refresh(): Promise<void> {
   const at = shown
   if (at === null || document.hidden) return
-  const answer = await at.view.load(api, at.route, connection?.current().nowMs ?? Date.now())
+  const answer = await load(at.view, at.route)
   // Old data is better than none.
   if (shown !== at || (!answer.ok && answer.why === 'away' && at.answer.ok)) return
   shown = await showAnswer(at.route, at.view, answer)

@@ -1,0 +1,53 @@
+import type { DaysView } from '../src/http/wire-history.ts'
+import { authHeaders, token } from './session.ts'
+import type { Answer, Sources } from './views/view.ts'
+
+const TIMEOUT_MS = 10_000
+
+const days = kept<DaysView>('/api/v1/days', 295_000)
+
+/** What the overview loads; `api.ts` has the rest, for the other views. */
+export const overviewApi: Pick<Sources, 'strips' | 'days' | 'publicDays'> = {
+  strips: kept('/api/v1/strips', 55_000),
+  days,
+  publicDays: () => (isPublic() ? days() : Promise.resolve({ ok: true, value: null })),
+}
+
+/** Loads again only after this time: the daemon reads its history no more often, but some views load every 3 s. */
+function kept<T>(path: string, lastsMs: number): () => Promise<Answer<T>> {
+  let known: { readonly answer: Answer<T>; readonly token: string | null; readonly at: number } | null = null
+  return async () => {
+    const mine = token()
+    if (known !== null && known.token === mine && performance.now() - known.at < lastsMs) return known.answer
+    const answer = await get<T>(path)
+    known = answer.ok ? { answer, token: mine, at: performance.now() } : null
+    return answer
+  }
+}
+
+function isPublic(): boolean {
+  return document.getElementById('page')?.dataset.access === 'public' && token() === null
+}
+
+/** Without a token, private routes are not requested: the browser would log each 401 as an error of the page. */
+export async function getPrivate<T>(path: string, query: object = {}): Promise<Answer<T>> {
+  return isPublic() ? { ok: false, why: 'locked' } : get(path, query)
+}
+
+export async function get<T>(
+  path: string,
+  query: object = {},
+  read: (answer: Response) => Promise<unknown> = (answer) => answer.json(),
+): Promise<Answer<T>> {
+  const given = new URLSearchParams(Object.entries(query).map(([name, value]) => [name, String(value)]))
+  try {
+    const answer = await fetch(given.size === 0 ? path : `${path}?${given}`, {
+      headers: authHeaders(),
+      signal: AbortSignal.timeout(TIMEOUT_MS),
+    })
+    if (answer.ok) return { ok: true, value: (await read(answer)) as T }
+    return { ok: false, why: answer.status === 404 ? 'missing' : answer.status === 401 ? 'locked' : 'away' }
+  } catch {
+    return { ok: false, why: 'away' }
+  }
+}
