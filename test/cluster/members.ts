@@ -57,7 +57,7 @@ export interface MemberOptions {
   readonly env?: NodeJS.ProcessEnv
 }
 
-export function configOf({ url, vantage, nodes, spool = false, notify, networks = ['net'] }: MemberOptions): object {
+function configOf({ url, vantage, nodes, spool = false, notify, networks = ['net'] }: MemberOptions): object {
   const endpoints = NAMES.map((name) => ({ name, url: nodes.of(vantage, name).url }))
   return {
     poll: { interval: `${INTERVAL_MS}ms`, timeout: '1s' },

@@ -47,7 +47,8 @@ export function nth(values: readonly number[], n: number): number | null {
   return values.toSorted((a, b) => a - b)[n - 1] ?? null
 }
 
-function latestOfEach(votes: readonly Vote[]): Vote[] {
+function latestOfEach(votes: readonly Vote[]): readonly Vote[] {
+  if (votes.length < 2) return votes
   const byVantage = new Map<string, Vote>()
   for (const vote of votes) {
     const other = byVantage.get(vote.vantage)
@@ -133,6 +134,8 @@ function latestOf(votes: readonly Vote[]): Health {
   return others.reduce((a, b) => ((b.lastPolledAt ?? 0) > (a.lastPolledAt ?? 0) ? b : a), first)
 }
 
+const NONE: readonly Condition[] = Object.freeze([])
+
 /** A condition and the vantages that have it, in the order of their names. */
 interface Said {
   readonly condition: Condition
@@ -144,6 +147,7 @@ interface Said {
  * the vantages see it for different ones, all of them count.
  */
 function conditionsOf(counted: readonly Vote[], needed: number, state: Verdict, since: UnixMs): readonly Condition[] {
+  if (state === 'up' && counted.every(({ health }) => health.conditions.length === 0)) return NONE
   const byCode = new Map<ConditionCode, Said[]>()
   for (const { vantage, health } of counted) {
     for (const condition of health.conditions) {
