@@ -77,7 +77,7 @@ function programsOf(env: NodeJS.ProcessEnv, versions: string): string | null {
   return folders.find((folder) => ['initdb', 'postgres'].every((name) => existsSync(join(folder, name)))) ?? null
 }
 
-/** PostgreSQL refuses to run as root; packages bring a user for it. `null`: as ourselves; `undefined`: there is nobody. */
+/** PostgreSQL refuses to run as root; packages bring a user for it. `null`: the user of this process; `undefined`: that user is missing. */
 function ownerOfServer(): { readonly uid: number; readonly gid: number } | null | undefined {
   if (process.getuid?.() !== 0) return null
   const found = /^postgres:[^:]*:(\d+):(\d+):/m.exec(readFileSync('/etc/passwd', 'utf8'))

@@ -68,6 +68,6 @@ test.runIf(hasPostgres())(
   PATIENCE_MS,
 )
 
-test('no PostgreSQL is started where none is installed', async () => {
+test('without an installed PostgreSQL no server is started', async () => {
   expect(await startTemporaryPostgres({ PATH: '/nowhere' }, '/nowhere')).toBeNull()
 })
