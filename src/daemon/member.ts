@@ -6,6 +6,7 @@ import { createDatabaseClock, type DatabaseClock } from '../cluster/database-clo
 import type { Config } from '../config/resolve.ts'
 import type { ClusterReport } from '../core/cluster/report.ts'
 import { unpolled } from '../core/verdict/health.ts'
+import { followChainMoves } from '../poll/chain-moves.ts'
 import type { IncidentRecorder } from '../poll/incident-recorder.ts'
 import { createKeeper, type Keeper } from '../poll/keeper.ts'
 import { createBoard, type WritableBoard } from '../state/board.ts'
@@ -98,6 +99,7 @@ export function createMember({ config, settings, clock: ownClock }: MemberDeps):
     report: () => joined?.cluster.report() ?? null,
 
     async stop() {
+      joined?.endMoves()
       await joined?.removed.stop()
       await Promise.all([joined?.cluster.stop(), joined?.others.stop()])
     },
@@ -131,6 +133,7 @@ interface Joined {
   readonly keeper: Keeper
   readonly others: ReturnType<typeof followOtherMembers>
   readonly owned: OwnedNetworks
+  readonly endMoves: () => void
   readonly removed: ReturnType<typeof createRemovedNetworks>
   readonly store: Store
 }
@@ -204,7 +207,12 @@ function join(parts: RoleParts, { id, url, settings, clock, local, shown, isConf
     clock,
     log,
   })
-  return { cluster, keeper, others, owned, removed, store }
+  const endMoves = followChainMoves({
+    board: local,
+    polls: owned.has,
+    onEvent: (network, event) => gateway()?.chainMoved(network, event),
+  })
+  return { cluster, keeper, others, owned, removed, endMoves, store }
 }
 
 const DATABASE_NOW = 'SELECT extract(epoch FROM clock_timestamp())::float8 * 1000 AS now'
