@@ -64,7 +64,9 @@ const MOST_AT_ONCE = 200
 
 export function createNotifier(deps: NotifierDeps): Notifier {
   const { clock, store, member } = deps
-  const tells = deps.tells ?? (() => true)
+  /** Networks of which it is known what channels have heard: before that, an open incident would be told again. */
+  const adopted = new Set<string>()
+  const tells = (network: string) => deps.tells === undefined || (deps.tells(network) && adopted.has(network))
   const http = createHttpDelivery({ clock })
   const impairment = createImpairmentWatch(deps)
   const heartbeat = createHeartbeat({ clock, http, works: impairment.works })
@@ -157,12 +159,14 @@ export function createNotifier(deps: NotifierDeps): Notifier {
 
     async adopt(network) {
       const unfinished = await store.notifications({ about: 'unfinished', limit: MOST_RESTORED })
-      if (!tells(network)) return
+      if (deps.tells?.(network) === false) return
+      adopted.add(network)
       channelLines.restore(unfinished.filter(({ value }) => readNotification(value)?.report?.network === network))
       for (const { sender } of lines.values()) sender.wake()
     },
 
     async leave(network) {
+      adopted.delete(network)
       const left = new Set(deps.incidents.open().flatMap((one) => (one.network === network ? one.id : [])))
       for (const { outbox } of lines.values()) {
         for (const { subject, report } of outbox.waiting()) if (report?.network === network) left.add(subject)

@@ -64,13 +64,14 @@ export function createKeeper(deps: KeeperDeps) {
   async function load(one: KeptNetwork): Promise<void> {
     const { name, recorder } = one
     const [records, saved] = await Promise.all([earlierIncidents(store, name), store.savedHealth()])
+    // First, because channels hear of an end only if they are known to have heard of the beginning.
+    await notifier.adopt(name)
     if (kept.get(name) !== one) return
     incidents.forget(name)
     configureRecorder(one)
     recorder.restore(records, maintainedIn(saved))
     retain(one)
-    await notifier.adopt(name)
-    one.isReady = kept.get(name) === one
+    one.isReady = true
   }
 
   async function loadUntilReady(one: KeptNetwork): Promise<void> {

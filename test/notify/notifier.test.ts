@@ -538,6 +538,7 @@ describe('of two daemons with one store', () => {
     let teller = 'first'
     const first = await setUp(hookOf(sink), store, { tells: () => teller === 'first', member: 'first' })
     const second = await setUp(hookOf(sink), store, { tells: () => teller === 'second', member: 'second' })
+    await first.notifier.adopt('avalanche')
     first.put(incident())
     await until(() => first.notifier.status().channels[0]?.failing === true, 'the first one tried')
     await second.clock.advance(10_000)
@@ -556,6 +557,26 @@ describe('of two daemons with one store', () => {
     expect(first.notifier.status().waiting).toEqual([])
   })
 
+  test('an open incident is not told again before it is known what channels have heard', async () => {
+    const sink = await startSink()
+    const { store } = await opened({ path: ':memory:' })
+    let teller = 'first'
+    const first = await setUp(hookOf(sink), store, { tells: () => teller === 'first', member: 'first' })
+    await first.notifier.adopt('avalanche')
+    first.put(incident())
+    await until(() => first.notifier.status().channels[0]?.results.sent === 1, 'it is sent')
+    await first.notifier.leave('avalanche')
+
+    teller = 'second'
+    const second = await setUp(hookOf(sink), store, { tells: () => teller === 'second', member: 'second' })
+    second.incidents.put(incident())
+    await second.clock.advance(5000)
+    await second.notifier.adopt('avalanche')
+    await second.clock.advance(5000)
+
+    expect([second.notifier.status().waiting, sink.bodies.length]).toEqual([[], 1])
+  })
+
   test('a message in flight when the network is left is stored as sent, and not sent again', async () => {
     const sink = await startSink()
     let answer = () => {}
@@ -566,6 +587,7 @@ describe('of two daemons with one store', () => {
     let teller = 'first'
     const first = await setUp(hookOf(sink), store, { tells: () => teller === 'first', member: 'first' })
     const second = await setUp(hookOf(sink), store, { tells: () => teller === 'second', member: 'second' })
+    await first.notifier.adopt('avalanche')
     first.put(incident())
     await until(() => sink.bodies.length === 1, 'it is on its way')
 
@@ -585,6 +607,7 @@ describe('of two daemons with one store', () => {
     const { store } = await opened({ path: ':memory:' })
     let tells = true
     const { clock, notifier, log, incidents } = await setUp(hookOf(sink), store, { tells: () => tells, member: 'm' })
+    await notifier.adopt('avalanche')
     const opening = incident()
     incidents.put(opening)
     const [row] = notifier.changed(opening)
