@@ -173,7 +173,7 @@ export interface Cluster {
   stop(): Promise<void>
   /** Frees all leases, so that others take them at once. Call it after the last write. */
   releaseAll(): Promise<void>
-  /** Of the lease to poll a network; `null` without it. Kept while the database is away and nobody else has it. */
+  /** Of the lease to poll a network; `null` without it. Kept while the database is away and no other member has it. */
   pollToken(network: string): number | null
   /** Of the lease to keep a network's incidents. */
   keeperToken(network: string): number | null

@@ -108,12 +108,12 @@ export interface ExchangeDeps {
   readonly vantage: string
   /** Since when this member polls the network. */
   readonly polledSince: (network: string) => UnixMs | undefined
-  /** Of a lease that nobody else can have claimed; else `null`. */
+  /** Of a lease that no other member can have claimed; else `null`. */
   readonly writableToken: (network: string) => number | null
   /** Ids of members whose votes do not count. */
   readonly impaired: () => ReadonlySet<string>
 }
 
 const EXCHANGE_EVERY_MS = 1000
-/** A changed verdict is told this soon, together with those that change with it. */
+/** A changed verdict is sent this soon, together with those that change with it. */
 const TOLD_WITHIN_MS = 100

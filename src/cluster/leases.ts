@@ -159,7 +159,7 @@ export interface Leases {
   mayTakeOver(): boolean
   /** `null` without the lease. It may have expired: the database decides what it is good for. */
   token(kind: LeaseKind, vantage: string, network: string): number | null
-  /** Whether nobody else can have claimed the lease yet, by the monotonic clock. */
+  /** Whether no other member can have claimed the lease yet, by the monotonic clock. */
   mayWrite(kind: LeaseKind, vantage: string, network: string): boolean
   /** Frees everything; call it once no round runs. */
   leave(): Promise<void>
@@ -167,7 +167,7 @@ export interface Leases {
 
 export interface Round {
   readonly view: ClusterView
-  /** When a lease of another member will be free unless it acts; `undefined` if none is to be expected. */
+  /** When a lease of another member will be free unless it acts; `undefined` if none will be. */
   readonly againInMs: number | undefined
 }
 

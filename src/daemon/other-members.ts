@@ -15,7 +15,7 @@ export function followOtherMembers(deps: OtherMembersDeps) {
   const { store, shared, incidents, keeps, clock, log } = deps
   const stopping = new AbortController()
   let position: number | null = null
-  /** Networks whose incidents must be read anew. */
+  /** Networks whose incidents must be read again. */
   let unread: readonly string[] = []
   let isFailing = false
   let running: Promise<void> | null = null
@@ -26,7 +26,7 @@ export function followOtherMembers(deps: OtherMembersDeps) {
       const incident = readIncident(value)
       if (incident?.id !== id) continue
       const known = incidents.recent().find((one) => one.id === id)
-      // A row may be read twice, and readers are told of changes alone.
+      // A row may be read twice, but readers get changes only.
       if (JSON.stringify(known) !== JSON.stringify(incident)) incidents.put(incident)
     }
   }
@@ -69,7 +69,7 @@ export function followOtherMembers(deps: OtherMembersDeps) {
       running = follow()
     },
 
-    /** Reads the incidents of a network anew, which this member no longer keeps: some of ours may have been refused. */
+    /** Reads the incidents of a network again that this member no longer keeps: some of ours may have been refused. */
     readAnew(network: string): void {
       unread = [...new Set([...unread, network])]
     },

@@ -7,8 +7,8 @@ import type { ClusterTables, HeldLease } from '../store/cluster-tables.ts'
 import type { Store } from '../store/store.ts'
 
 /**
- * Closes the open incidents of networks that no member is configured with any more: nobody keeps those. A member keeps
- * such a network until their ends are told.
+ * Closes the open incidents of networks that no member is configured with any more: those have no keeper. A member keeps
+ * such a network until their ends are sent.
  */
 export function createRemovedNetworks(deps: RemovedNetworksDeps) {
   const { tables, member, leaseMs, incidents, keeper, store, clock, log } = deps
@@ -49,7 +49,7 @@ export function createRemovedNetworks(deps: RemovedNetworksDeps) {
     const removed = deps.isAgreed()
       ? new Set(incidents.open().flatMap(({ network }) => (deps.isConfigured(network) ? [] : [network])))
       : new Set<string>()
-    // Members that are configured anew one after the other may differ for a moment without knowing it.
+    // Members that reload one after the other differ for a moment without knowing it.
     const again = [...removed].filter((network) => seen.has(network))
     seen = removed
     for (const network of again) {

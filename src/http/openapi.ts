@@ -25,7 +25,7 @@ const DESCRIPTION =
   'configured, readers without it see names, states, times, availability and condition codes only: heads, observer reasons and ' +
   'incident samples are empty, liveness and latency are null, and messages are the general meaning of the code.'
 
-/** Few daemons are asked for it: the modules that write it are loaded with the first request. */
+/** Few users request it: the modules that write it are loaded with the first request. */
 async function describe(routes: readonly RouteOptions[], version: string): Promise<string> {
   const [{ default: fastify }, { default: swagger }, { jsonSchemaTransform }] = await Promise.all([
     import('fastify'),

@@ -55,7 +55,7 @@ export interface ChannelStatus extends SenderHealth {
 }
 
 const TICK_MS = 1000
-/** The next daemon to tell of a network waits for it, unless a receiver hangs. */
+/** The next daemon that sends about a network waits for it, unless a receiver hangs. */
 const LEFT_WITHIN_MS = 2000
 const MOST_RESTORED = 50_000
 const LATEST = 1000

@@ -139,7 +139,7 @@ export class Outbox {
       entry.notification = { ...entry.notification, attempts: entry.notification.attempts + 1, error }
       const isLeft = this.#left.delete(entry.notification.subject)
       if (isLeft && outcome.result === 'retried') {
-        // Whoever tells of it now tries again.
+        // The daemon that sends about it now tries again.
         this.#chains.delete(entry.notification.subject)
         return []
       }

@@ -123,7 +123,7 @@ export function createKeeper(deps: KeeperDeps) {
       await loadUntilReady(one)
     },
 
-    /** Another member keeps the network from now on: what is known here of its incidents must be read anew. */
+    /** Another member keeps the network from now on: its incidents must be read again. */
     async drop(name: string): Promise<void> {
       if (kept.delete(name)) await notifier.leave(name)
     },

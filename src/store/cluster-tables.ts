@@ -4,7 +4,7 @@ import type { UnixMs } from '../core/time.ts'
 export interface ClusterTables {
   /** All members heard of within a day and all leases, as of one moment. */
   view(): Promise<ClusterView>
-  /** Records that the member lives and prolongs those of `held` that nobody else has claimed since; returns them. */
+  /** Records that the member lives and prolongs those of `held` that no other member has claimed since; returns them. */
   renew(member: LiveMember, held: readonly HeldLease[], leaseMs: number): Promise<readonly HeldLease[]>
   /** Claims those of `wanted` that are free or have expired, each with a new token; returns them. */
   claim(member: string, wanted: readonly LeaseKey[], leaseMs: number): Promise<readonly HeldLease[]>

@@ -126,7 +126,7 @@ export function createWrites(queue: BatchQueue, wake: () => void, log: Log, fenc
 
   return {
     methods,
-    /** Only in a cluster, by whoever keeps the network. */
+    /** Only in a cluster, by the keeper of the network. */
     merged({ endpoint, at, since, state, fresh }: MergedRecord): void {
       const index = indexOf(endpoint)
       const { fence } = fenceOf(networkOf(endpoint))
@@ -164,7 +164,7 @@ export interface MergedRecord {
   readonly fresh: boolean
 }
 
-/** Less than every token: such a row is stored only where nobody has ever claimed the network. */
+/** Less than every token: such a row is stored only where no member has ever claimed the network. */
 const NO_TOKEN = 0
 /** A state is confirmed within minutes. */
 const LONGEST_AMENDED_MS = 3_600_000

@@ -213,7 +213,7 @@ test.skipIf(!hasPostgres())(
       startMember({ url, vantage: 'fra1', nodes, spool: true }),
       startMember({ url, vantage: 'nyc1', nodes, spool: true }),
     ])
-    const members = [first!, second!]
+    const members = [first, second]
     await everyoneShows(members, 'up')
 
     await server.stop()
@@ -222,9 +222,9 @@ test.skipIf(!hasPostgres())(
       await until(async () => !(await clusterOf(member)).store.reachable, 'they notice')
     }
     nodes.of('fra1', 'a').inject({ kind: 'refuse' })
-    await until(async () => (await stateOf(first!)) === 'down', 'the own view is shown')
-    expect(await stateOf(second!)).toBe('up')
-    await until(async () => (await clusterOf(first!)).store.spool_rows > 0, 'rows wait')
+    await until(async () => (await stateOf(first)) === 'down', 'the own view is shown')
+    expect(await stateOf(second)).toBe('up')
+    await until(async () => (await clusterOf(first)).store.spool_rows > 0, 'rows wait')
     await server.start()
     for (const member of members) {
       await until(async () => (await clusterOf(member)).store.reachable, 'it is back')

@@ -125,7 +125,7 @@ describe.skipIf(skip)('an owner', () => {
     )
     // A poll from before the claim may arrive late; nothing else of a member that owns nothing.
     const stale = noted.filter(({ of_table: table, row }) => {
-      return table === 'votes' || Number((row as { at_ms: number }).at_ms) > claimedAt
+      return table === 'votes' || (row as { at_ms: number }).at_ms > claimedAt
     })
     expect(stale).toEqual([])
     await everyoneShows(daemons, 'up')
@@ -178,7 +178,7 @@ describe.skipIf(skip)('an owner', () => {
 })
 
 describe.skipIf(skip)('a place', () => {
-  test('that is cut off from all nodes does not count: nobody is down, and no incident is opened', async () => {
+  test('that is cut off from all nodes does not count: no endpoint is down, and no incident is opened', async () => {
     const url = await server.createDatabase()
     const members = await Promise.all(VANTAGES.map((vantage) => startMember({ url, vantage, nodes })))
     await until(async () => (await clusterOf(members[0] as RunningDaemon)).leases.length === 3, 'owners')

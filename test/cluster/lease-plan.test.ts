@@ -63,7 +63,7 @@ describe('claiming', () => {
     expect(plan({ networks: networks(1), leases: [lease('n0', 'a', NOW - 1)] }).claim).toEqual([])
   })
 
-  test('after the database was away, what others held is left to them, and what nobody held is claimed', () => {
+  test('after the database was away, what others held is left to them, and what was free is claimed', () => {
     const leases = [lease('n0', 'b', NOW - 1), lease('n1', null)]
 
     const { claim } = plan({ networks: networks(1, 1), candidates: ['a'], leases, mayTakeOver: false })

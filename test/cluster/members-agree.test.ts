@@ -139,7 +139,7 @@ describe('what members show', () => {
     }
   })
 
-  test('a vote that another version wrote and nobody can read changes nothing', async () => {
+  test('a vote of another version that cannot be read changes nothing', async () => {
     const { pass, member, shows, database } = createWorld()
     const a = member('a', 'fra1')
     await pass(3000)

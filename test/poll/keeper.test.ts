@@ -89,7 +89,7 @@ async function house({
   }
 
   async function keep(): Promise<void> {
-    keeper.keep('ethereum')
+    void keeper.keep('ethereum')
     await until(() => told.includes('adopts ethereum'), 'it keeps the network')
   }
 
@@ -177,7 +177,7 @@ test('incidents that cannot be read at first are read again', async () => {
   let isAway = true
   store.incidents = async (query) => (isAway ? Promise.reject(new Error('away')) : read(query))
 
-  keeper.keep('ethereum')
+  void keeper.keep('ethereum')
   await say({ fra1: 'down' })
   expect([told, incidents.open()]).toEqual([[], []])
   isAway = false

@@ -70,7 +70,7 @@ async function answersOf(store: Store) {
       ),
     ),
     polls: await store.polls({ endpoint: ENDPOINTS[1] ?? '', ...times, limit: 10_000 }),
-    availability: [...(await store.availability(ENDPOINTS, NOW))].sort(),
+    availability: [...(await store.availability(ENDPOINTS, NOW))].sort(([a], [b]) => (a < b ? -1 : 1)),
     incidents: await store.incidents({ limit: 9 }),
     notifications: await store.notifications({ about: 'latest', limit: 9 }),
     silences: await store.silences(times),

@@ -72,7 +72,7 @@ async function answersOf({ read }: Parts, queries: readonly HistoryQuery[], now:
   for (const query of queries) histories.push(await read.history(query, now))
   const availability = await read.availability([ENDPOINT, OTHER, 'unknown/one'], now)
   const polls = await read.polls({ endpoint: ENDPOINT, from: BASE - DAY_MS, to: now, limit: 1000 })
-  return { histories, availability: [...availability].sort(), polls }
+  return { histories, availability: [...availability].sort(([a], [b]) => (a < b ? -1 : 1)), polls }
 }
 
 const queriesUntil = (now: number): HistoryQuery[] =>

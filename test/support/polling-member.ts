@@ -78,8 +78,8 @@ export function createPollingMember(options: PollingMemberOptions) {
     clock: databaseClock,
     local,
     shown,
-    polled: polled as Set<string>,
-    kept: kept as Set<string>,
+    polled,
+    kept,
     pollNow,
     says: (name: string, health: Partial<Health>) => void said.set(name, health),
     start(): Promise<void> {

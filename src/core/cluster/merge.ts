@@ -107,7 +107,7 @@ function sinceOf(counted: readonly Vote[], needed: number, state: Verdict): Unix
 function mergedHealth(endpoint: Endpoint, counted: readonly Vote[], needed: number, state: Verdict): Health {
   const since = sinceOf(counted, needed, state)
   const same = counted.filter(({ health }) => health.verdict === state)
-  // A partial outage is told by those that still reach the endpoint.
+  // In a partial outage, the values are of the places that still reach the endpoint.
   const alike = same.length > 0 ? same : counted.filter(({ health }) => health.verdict !== 'down')
   const latest = latestOf(alike)
   const latencies = alike.flatMap(({ health }) => health.latencyMs ?? [])

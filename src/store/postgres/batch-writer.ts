@@ -289,7 +289,7 @@ function mergedOf({ merged, registered }: Plan, losses: Losses, ids: EndpointIds
   return { polls, amendments, refused }
 }
 
-/** What was sent was sent, also by a daemon that has lost the network since: nobody else can know it. */
+/** A sent message stays sent, even if the daemon has lost the network since: only that daemon knows. */
 function isFact(event: RecordEvent): boolean {
   return event.kind === 'save-notification' && !event.notification.waiting
 }

@@ -1,4 +1,4 @@
-import type { Client, ClientConfig, Pool, PoolClient } from 'pg'
+import type { Client, ClientConfig, CustomTypesConfig, Pool, PoolClient } from 'pg'
 import type { Secret } from '../../secret.ts'
 import { StoreError } from '../store.ts'
 import { lacksTls } from './database-error.ts'
@@ -19,17 +19,16 @@ const POOL_SIZE = 4
 /** Loads the client; connects to nothing yet. */
 export async function createConnections(url: Secret): Promise<Connections> {
   const { Client, Pool, types } = (await import('pg')).default
-  const int8: number = types.builtins.INT8
   const { settings, withoutTls, isTlsOptional } = settingsOf(url.reveal(), (oid, format) =>
     // Counts, times and heights are safe integers.
-    oid === int8 ? Number : types.getTypeParser(oid, format),
+    oid === types.builtins.INT8 ? Number : types.getTypeParser(oid, format),
   )
   let current = settings
   let pool = newPool()
 
   function newPool(): Pool {
     const fresh = new Pool({ ...current, max: POOL_SIZE, idleTimeoutMillis: 30_000 })
-    // A connection that ends while nobody uses it: the next statement opens another.
+    // A connection that ends while it is not used: the next statement opens another.
     fresh.on('error', () => undefined)
     return fresh
   }
@@ -71,7 +70,7 @@ const SSL_MODES = ['disable', 'allow', 'prefer', 'require', 'verify-ca', 'verify
 /** `sslmode` means what it means to libpq; its default, `prefer`, uses TLS if the server offers it. */
 function settingsOf(
   url: string,
-  getTypeParser: (oid: number, format?: 'text' | 'binary') => (value: string) => unknown,
+  getTypeParser: CustomTypesConfig['getTypeParser'],
 ): { settings: ClientConfig; withoutTls: ClientConfig; isTlsOptional: boolean } {
   const address = URL.canParse(url) ? new URL(url) : null
   if (address === null || !/^postgres(ql)?:$/.test(address.protocol)) {

@@ -47,7 +47,7 @@ export function createGate(database: Database, isAlone: boolean, log: Log) {
 
 const AWAY: Failed = { ok: false, trouble: 'unreachable', code: 'away' }
 
-/** Calls the database; while it is away, nobody waits for a connection to fail. */
+/** Calls the database; while it is away, calls fail at once. */
 export function createCall(database: Database, gate: Gate) {
   return async <T>(work: () => Promise<T>): Promise<Reply<T>> => {
     if (!database.reachable) return AWAY

@@ -10,7 +10,7 @@ import type { Query } from './sessions.ts'
 
 /**
  * Parts of the history, read at once, with the interface of whole tables: so the arithmetic of both engines is the same.
- * Nothing outside what was wanted may be asked for. What it changes is written by `flush`.
+ * Only the wanted rows may be read. What it changes is written by `flush`.
  */
 export interface LoadedTables extends HistoryTables {
   /** The longest time, in slots, that any result holds. */

@@ -13,7 +13,7 @@ export type MarkName =
   | 'doubted_from_ms'
   | 'doubted_ms'
 
-/** Held by whoever writes polls, shared, and by whoever counts them into buckets, alone: until the end of the transaction. */
+/** Writers of polls share it, and a roll-up holds it alone, until the end of the transaction. */
 const COUNTING = 7_241_992
 
 export async function readMarks(query: Query): Promise<Marks> {
@@ -27,7 +27,7 @@ export async function lockShared(query: Query): Promise<Marks> {
   return readMarks(query)
 }
 
-/** Nobody else writes polls or buckets until this transaction ends. */
+/** No other transaction writes polls or buckets until this one ends. */
 export async function lockAlone(query: Query): Promise<Marks> {
   await query('SELECT pg_advisory_xact_lock($1)', [COUNTING])
   return readMarks(query)

@@ -26,7 +26,7 @@ const OLDEST_SERVER = 15
 /** A large history may take minutes. */
 const WITHIN_MS = 30 * 60_000
 
-/** Rejects with a StoreError if the server, the database or its schema is none of ours; then nothing was changed. */
+/** Rejects with a StoreError if the server, the database or its schema cannot be used; then nothing was changed. */
 export async function migrate(database: Database, migrations: readonly Migration[]): Promise<void> {
   await database
     .transaction(async (query) => {

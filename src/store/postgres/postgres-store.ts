@@ -74,7 +74,7 @@ function assemble(options: PostgresOptions, database: Database, gate: Gate, spoo
 
   const store: Store & { readonly shared: SharedStore } = {
     ...writes.methods,
-    ...createReads({ read: read as never, readState: read as never, clock, log }),
+    ...createReads({ read, readState: read, clock, log }),
     flush: sender.flush,
     shared: {
       database,

@@ -37,7 +37,7 @@ export function createRollUp({ query, transaction }: Pick<Database, 'query' | 't
   }
 
   async function rollSlot(slot: number, signal: AbortSignal): Promise<void> {
-    // From here on, whoever writes a poll of this slot counts it.
+    // From here on, the writer of a poll of this slot counts it.
     await transaction(async (run) => {
       await lockAlone(run)
       await setMark(run, 'rolling', slot)

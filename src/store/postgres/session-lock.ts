@@ -21,7 +21,7 @@ export function createSessionLock(newClient: () => Client) {
   }
 
   return {
-    /** Whether nobody else has it. It is taken again after a lost connection. */
+    /** Whether no other session has it. It is taken again after a lost connection. */
     async hold(lock: number): Promise<boolean> {
       wanted = lock
       return client !== null || take(lock)

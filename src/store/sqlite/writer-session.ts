@@ -113,6 +113,7 @@ export function createWriterSession(ask: OpenAsk) {
         if (path !== IN_MEMORY && isDamaged(path)) note({ movedTo: moveAside(path, now) })
         return
       case 'busy':
+      case 'unreachable':
         throw error
       case 'read-only':
       case 'io':

@@ -72,7 +72,7 @@ describe.skipIf(skip)('leases', () => {
     expect(await database.query('SELECT previous_member FROM leases')).toEqual([{ previous_member: 'a' }])
   })
 
-  test('a lease that expired is still its holder’s if nobody else has claimed it', async () => {
+  test('a lease that expired is still its holder’s if no other member has claimed it', async () => {
     const { tables, database } = await opened(await server.createDatabase())
     const held = await tables.claim('a', [poll('n')], LEASE_MS)
     await expire(database)
@@ -210,7 +210,7 @@ describe.skipIf(skip)('votes', () => {
     expect((await tables.readVotes(0, 'b')).votes).toEqual([])
   })
 
-  test('urgent ones are announced to the others, and to nobody else', async () => {
+  test('urgent ones are announced to the others only', async () => {
     const url = await server.createDatabase()
     const [one, other] = [await opened(url), await opened(url)]
     const hints: string[] = []

@@ -165,7 +165,7 @@ describe.skipIf(skip)('a store that several daemons share', () => {
     expect(await store.notifications({ about: 'latest', limit: 9 })).toMatchObject([{ id: 'n', waiting: false }])
   })
 
-  test('accepts what waited for the database if nobody had claimed the network when it was written', async () => {
+  test('accepts what waited for the database if no member had claimed the network when it was written', async () => {
     const url = await server.createDatabase()
     const { store } = await member(url, 'fra1', join(temporaryDirectory(), 'spool.db'))
     await server.stop()
