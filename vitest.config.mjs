@@ -22,11 +22,11 @@ export default defineConfig({
       },
       {
         extends: true,
-        test: { name: 'waiting', include: waiting, isolate: false, maxWorkers: 2 * cores, sequence: { groupOrder: 1 } },
+        test: { name: 'waiting', include: waiting, isolate: false, maxWorkers: 3 * cores, sequence: { groupOrder: 1 } },
       },
       {
         extends: true,
-        test: { name: 'mocking', include: mocking, maxWorkers: 2 * cores, sequence: { groupOrder: 1 } },
+        test: { name: 'mocking', include: mocking, maxWorkers: 3 * cores, sequence: { groupOrder: 1 } },
       },
     ],
   },
