@@ -102,8 +102,13 @@ export function printable(text: string): string {
 export function readClient(text: string): NodeClient {
   const [name = '', ...others] = printable(text).split('/')
   const version = others.find((part) => VERSION.test(part))
-  return { name: name.slice(0, MAX_CLIENT_TEXT), version: version?.slice(0, MAX_CLIENT_TEXT) ?? null }
+  return { name: cut(name), version: version === undefined ? null : cut(version) }
 }
 
 const VERSION = /^v?\d+\.\d/
 const MAX_CLIENT_TEXT = 64
+
+/** Half a character at the end is replaced: PostgreSQL stores no JSON that has one. */
+function cut(text: string): string {
+  return text.slice(0, MAX_CLIENT_TEXT).toWellFormed()
+}

@@ -38,6 +38,7 @@ export function createCluster(deps: ClusterDeps): Cluster {
   const rounds = createLoop({ clock, everyMs: Math.min(ROUND_EVERY_MS, leaseMs / 3), run: round })
   const exchange = createExchange({
     clock,
+    log,
     tables,
     votes,
     local,

@@ -1,5 +1,6 @@
 import { type Clock, repeat, type Timer } from '../clock.ts'
 import type { UnixMs } from '../core/time.ts'
+import { type Log, placeOf } from '../log.ts'
 import type { WritableBoard } from '../state/board.ts'
 import type { ClusterTables } from '../store/cluster-tables.ts'
 import { createLoop } from './loop.ts'
@@ -7,10 +8,12 @@ import type { Votes } from './votes.ts'
 
 /** Writes our votes and reads those of the others, once a second, and shows what they come to. */
 export function createExchange(deps: ExchangeDeps): Exchange {
-  const { clock, tables, votes, local, member, vantage, impaired } = deps
+  const { clock, log, tables, votes, local, member, vantage, impaired } = deps
   const loop = createLoop({ clock, everyMs: EXCHANGE_EVERY_MS, run: exchange })
   let position = 0
   let hasRead = false
+  /** Whether the latest votes could not be written. */
+  let isRefused = false
   /** Whether a verdict changed since votes were last written. */
   let hasNews = false
   let merging: Timer | null = null
@@ -18,7 +21,16 @@ export function createExchange(deps: ExchangeDeps): Exchange {
 
   async function exchange(): Promise<undefined> {
     try {
-      await write()
+      // A member that cannot write its votes still shows those of the others.
+      await write().then(
+        () => {
+          isRefused = false
+        },
+        (error: unknown) => {
+          if (!isRefused) log.warn({ error: placeOf(error) }, 'cluster: votes cannot be written')
+          isRefused = true
+        },
+      )
       const read = await tables.readVotes(position, member)
       position = read.next
       votes.read(read.votes, (network) => deps.polledSince(network) !== undefined)
@@ -101,6 +113,7 @@ export interface Exchange {
 
 export interface ExchangeDeps {
   readonly clock: Pick<Clock, 'now' | 'monotonic' | 'after'>
+  readonly log: Pick<Log, 'warn'>
   readonly tables: Pick<ClusterTables, 'readVotes' | 'writeVotes' | 'onHint'>
   readonly votes: Votes
   readonly local: Pick<WritableBoard, 'subscribe'>

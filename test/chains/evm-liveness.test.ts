@@ -181,6 +181,7 @@ test.each([
   ['Ganache/v7.9.2/EthereumJS TestRPC/v7.9.2/ethereum-js', 'Ganache', 'v7.9.2'],
   ['HardhatNetwork/2.26.3/@nomicfoundation/edr/0.3.5', 'HardhatNetwork', '2.26.3'],
   ['bor', 'bor', null],
+  [`${'a'.repeat(63)}\u{1f600}/v1.0.0`, `${'a'.repeat(63)}\ufffd`, 'v1.0.0'],
 ])('%s is %s in version %s', (text, name, version) => {
   expect(reportOf([SYNCED, PEERS, result(text)])?.client).toEqual({ name, version })
 })

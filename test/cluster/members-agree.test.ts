@@ -158,6 +158,20 @@ describe('what members show', () => {
     expect(shows(a).places).toHaveLength(1)
   })
 
+  test('a member whose votes the database refuses shows those of the others', async () => {
+    const { pass, member, shows, world } = createWorld()
+    const [a, b] = [member('a', 'fra1', { hasVotesRefused: true }), member('b', 'nyc1')]
+    await pass(4000)
+    b.says('n', down(world.now()))
+
+    await pass(3000)
+
+    expect(shows(a).places.map(({ vantage, state }) => [vantage, state])).toEqual([
+      ['fra1', 'up'],
+      ['nyc1', 'down'],
+    ])
+  })
+
   test('a network that only some members monitor is polled by those, and each sees that the others differ', async () => {
     const { pass, member } = createWorld()
     const [a, b] = [member('a', 'fra1', { networks: ['n', 'o'] }), member('b', 'fra1', { networks: ['n', 'p'] })]

@@ -184,6 +184,7 @@ export function createSimulatedMember(options: SimulatedMemberOptions) {
     readVotes: (...args) => call(() => sync.readVotes(...args)),
     onHint: (member, listener) => database.onHint(member, (of) => whenRunning(() => listener(of))),
     writeVotes(member, of, votes) {
+      if (options.hasVotesRefused === true) return Promise.reject(new Error('refused'))
       for (const { network: name, token } of votes) {
         const isCurrent = database.holds(member, { kind: 'poll', vantage: of, network: name, token })
         if (!isCurrent) staleSends.push({ at: world.now(), member, vantage: of, network: name, token })
@@ -244,6 +245,8 @@ export function createSimulatedMember(options: SimulatedMemberOptions) {
 }
 
 export interface SimulatedMemberOptions {
+  /** The database takes none of its votes. */
+  readonly hasVotesRefused?: boolean
   readonly id: string
   readonly vantage: string
   readonly world: FakeClock

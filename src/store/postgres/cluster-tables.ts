@@ -46,7 +46,7 @@ export function createClusterTables(database: Database): ClusterTables {
     },
 
     async writeVotes(member, vantage, votes, isUrgent) {
-      await query(WRITE_VOTES, [member, vantage, JSON.stringify(votes), isUrgent])
+      await query(WRITE_VOTES, [member, vantage, jsonb(votes), isUrgent])
     },
 
     async readVotes(position, member) {
@@ -65,6 +65,11 @@ export function createClusterTables(database: Database): ClusterTables {
       return () => void listeners.delete(listener)
     },
   }
+}
+
+/** JSON as `jsonb` takes it: without NUL and halves of characters, which `JSON.stringify` writes as escapes. */
+function jsonb(value: unknown): string {
+  return JSON.stringify(value).replaceAll(/\\u(?:0000|d[89a-f][0-9a-f]{2})/g, '\\ufffd')
 }
 
 function columnsOf(leases: readonly LeaseKey[]): string[][] {

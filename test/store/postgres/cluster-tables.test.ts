@@ -210,6 +210,17 @@ describe.skipIf(skip)('votes', () => {
     expect((await tables.readVotes(0, 'b')).votes).toEqual([])
   })
 
+  test('with text that PostgreSQL refuses in JSON are stored, with a mark in its place', async () => {
+    const { tables } = await opened(await server.createDatabase())
+    await tables.claim('a', [poll('n')], LEASE_MS)
+
+    const text = 'half \ud83d, NUL \0, whole \u{1f600}, backslash \\u0000'
+    await tables.writeVotes('a', 'fra1', [vote('n', 'own-1', 1, 1000, { text })], false)
+
+    const [read] = (await tables.readVotes(0, 'b')).votes
+    expect(read?.value).toEqual({ text: 'half \ufffd, NUL \ufffd, whole \u{1f600}, backslash \\ufffd' })
+  })
+
   test('urgent ones are announced to the others only', async () => {
     const url = await server.createDatabase()
     const [one, other] = [await opened(url), await opened(url)]
