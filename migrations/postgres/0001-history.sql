@@ -82,6 +82,8 @@ CREATE TABLE maintenance (
   PRIMARY KEY (endpoint_id, from_ms)
 );
 
+-- `token` in the two tables that follow: of the right under which a row was last written, 0 without `cluster`. An older right
+-- changes nothing any more.
 CREATE TABLE incidents (
   id TEXT COLLATE "C" PRIMARY KEY,       -- pages of a list end at an id, in the same order whatever the locale
   network TEXT NOT NULL,
@@ -89,6 +91,7 @@ CREATE TABLE incidents (
   opened_ms BIGINT NOT NULL,
   closed_ms BIGINT,
   absorbed BOOLEAN NOT NULL,
+  token BIGINT NOT NULL DEFAULT 0,
   version BIGINT NOT NULL,
   value TEXT NOT NULL                    -- JSON
 );
@@ -104,6 +107,7 @@ CREATE TABLE notifications (
   incident TEXT NOT NULL,
   created_ms BIGINT NOT NULL,
   waiting BOOLEAN NOT NULL,
+  token BIGINT NOT NULL DEFAULT 0,
   version BIGINT NOT NULL,
   value TEXT NOT NULL                    -- JSON
 );

@@ -334,11 +334,13 @@ async function addHashChanges(query: Query, plan: Plan, ids: EndpointIds, vantag
 async function writeRecord(query: Query, event: RecordEvent, member: string): Promise<void> {
   switch (event.kind) {
     case 'save-incident':
-      await saveIncident(query, event.incident)
-      for (const notification of event.notifications) await saveNotification(query, notification)
+      await saveIncident(query, event.incident, event.fence?.token ?? null)
+      for (const notification of event.notifications) {
+        await saveNotification(query, notification, event.fence?.token ?? null)
+      }
       return
     case 'save-notification':
-      return saveNotification(query, event.notification)
+      return saveNotification(query, event.notification, event.fence?.token ?? null)
     case 'save-silence':
       return saveSilence(query, event.silence)
     case 'save-note':

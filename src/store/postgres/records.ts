@@ -4,26 +4,37 @@ import type { AdminCall, AliasRecord } from '../../core/routing/alias.ts'
 import type { IncidentJson, NotificationJson } from '../batches.ts'
 import type { Query } from './sessions.ts'
 
-/** Writes single records in their current state, each of which replaces the stored one. */
-export async function saveIncident(query: Query, incident: IncidentJson): Promise<void> {
+/**
+ * Writes single records in their current state, each of which replaces the stored one; but not one that was written under a
+ * later token. Without a token it always does.
+ */
+export async function saveIncident(query: Query, incident: IncidentJson, token: number | null): Promise<void> {
   const { id, network, endpoint, openedAt, closedAt, absorbed, json } = incident
   await query(
-    `INSERT INTO incidents (id, network, endpoint, opened_ms, closed_ms, absorbed, value, version)
-     VALUES ($1, $2, $3, $4, $5, $6, $7, heartline_version())
+    `INSERT INTO incidents AS stored (id, network, endpoint, opened_ms, closed_ms, absorbed, value, token, version)
+     VALUES ($1, $2, $3, $4, $5, $6, $7, coalesce($8::bigint, 0), heartline_version())
      ON CONFLICT (id) DO UPDATE SET network = excluded.network, endpoint = excluded.endpoint,
        opened_ms = excluded.opened_ms, closed_ms = excluded.closed_ms, absorbed = excluded.absorbed,
-       value = excluded.value, version = excluded.version`,
-    texts([id, network, endpoint, openedAt, closedAt, absorbed, json]),
+       value = excluded.value, token = greatest(stored.token, excluded.token), version = excluded.version
+     WHERE $8::bigint IS NULL OR stored.token <= $8::bigint`,
+    texts([id, network, endpoint, openedAt, closedAt, absorbed, json, token]),
   )
 }
 
-export async function saveNotification(query: Query, notification: NotificationJson): Promise<void> {
+/** That a notification waits no more is known to its sender alone: this replaces every stored one. */
+export async function saveNotification(
+  query: Query,
+  notification: NotificationJson,
+  token: number | null,
+): Promise<void> {
   const { id, channel, incident, createdAt, waiting, json } = notification
   await query(
-    `INSERT INTO notifications (id, channel, incident, created_ms, waiting, value, version)
-     VALUES ($1, $2, $3, $4, $5, $6, heartline_version())
-     ON CONFLICT (id) DO UPDATE SET waiting = excluded.waiting, value = excluded.value, version = excluded.version`,
-    texts([id, channel, incident, createdAt, waiting, json]),
+    `INSERT INTO notifications AS stored (id, channel, incident, created_ms, waiting, value, token, version)
+     VALUES ($1, $2, $3, $4, $5, $6, coalesce($7::bigint, 0), heartline_version())
+     ON CONFLICT (id) DO UPDATE SET waiting = excluded.waiting, value = excluded.value,
+       token = greatest(stored.token, excluded.token), version = excluded.version
+     WHERE NOT excluded.waiting OR $7::bigint IS NULL OR stored.token <= $7::bigint`,
+    texts([id, channel, incident, createdAt, waiting, json, token]),
   )
 }
 

@@ -180,6 +180,57 @@ describe.skipIf(skip)('a store that several daemons share', () => {
     expect(store.status().remote?.rowsRefused).toBe(0)
   })
 
+  test('leaves an incident as a later keeper wrote it, when what an earlier one wrote before arrives late', async () => {
+    const url = await server.createDatabase()
+    const spool = join(temporaryDirectory(), 'spool.db')
+    const early = await member(url, 'fra1', spool)
+    const message = { channel: 'ops', incident: 'x', createdAt: BASE, network: 'ethereum', waiting: true }
+    early.store.saveIncident({ ...incidentOf('x'), value: 'opened' }, [
+      { ...message, id: 'n-1', value: 'first try' },
+      { ...message, id: 'n-2', value: 'first try' },
+    ])
+    await early.store.flush()
+    await server.stop()
+    early.store.saveIncident({ ...incidentOf('x'), value: 'worsened' }, [
+      { ...message, id: 'n-1', value: 'second try' },
+      { ...message, id: 'n-2', value: 'sent', waiting: false },
+    ])
+    early.store.saveIncident({ ...incidentOf('y'), value: 'opened' })
+    await early.store.flush()
+    await early.store.close()
+
+    await server.start()
+    await claimed(url, 'keep', '', 2, BASE + 6 * MINUTE_MS)
+    const late = await member(url, 'nyc1')
+    late.tokens.keep = 2
+    late.store.saveIncident({ ...incidentOf('x'), closedAt: BASE + 1, value: 'closed' }, [
+      { ...message, id: 'n-1', value: 'third try' },
+      { ...message, id: 'n-2', value: 'third try' },
+    ])
+    await late.store.flush()
+    const { store } = await member(url, 'fra1', spool)
+    await until(async () => (await store.incident('y')) !== null, 'what waited is written')
+
+    expect(await store.incident('x')).toMatchObject({ closedAt: BASE + 1, value: 'closed' })
+    expect(await store.notifications({ about: { incidents: ['x'] }, limit: 9 })).toMatchObject([
+      { id: 'n-1', waiting: true, value: 'third try' },
+      { id: 'n-2', waiting: false, value: 'sent' },
+    ])
+  })
+
+  test('lets a daemon without a cluster change what members wrote', async () => {
+    const url = await server.createDatabase()
+    const { store } = await member(url, 'fra1')
+    store.saveIncident(incidentOf('x'))
+    await store.close()
+
+    const { store: alone } = await openPostgres(url)
+    alone.saveIncident({ ...incidentOf('x'), closedAt: BASE + 1 })
+    await alone.flush()
+
+    expect(await alone.incident('x')).toMatchObject({ closedAt: BASE + 1 })
+  })
+
   test('tells each member what the others wrote', async () => {
     const url = await server.createDatabase()
     const [fra, nyc] = [await member(url, 'fra1'), await member(url, 'nyc1')]
