@@ -149,16 +149,16 @@ function join(parts: RoleParts, { id, url, settings, clock, local, shown, isConf
     board: shown,
     incidents,
     store,
+    reads: shared.certain,
     saveMerged: shared.merged,
     liveVantages: () => new Set(cluster.report().members.flatMap(({ isLive, vantage }) => (isLive ? [vantage] : []))),
     leaseMs: settings.leaseMs,
     notify: notifier.changed,
-    notifier,
+    notifier: { adopt: (names) => notifier.adopt(names, shared.certain), leave: notifier.leave },
     clock,
     log,
   })
   const others = followOtherMembers({
-    store,
     shared,
     incidents,
     keeps: keeper.keeps,

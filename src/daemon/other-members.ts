@@ -5,18 +5,18 @@ import type { Log } from '../log.ts'
 import { earlierIncidents } from '../poll/incident-recorder.ts'
 import { readIncident, type WritableIncidentLog } from '../state/incident-log.ts'
 import type { SharedStore } from '../store/postgres/shared-store.ts'
-import type { IncidentRecord, Store } from '../store/store.ts'
+import type { IncidentRecord } from '../store/store.ts'
 
 /**
  * Follows what the other members of a cluster write: the incidents of networks that they keep, silences, and aliases of
  * the gateway. Notifications and notes are read from the store when they are shown.
  */
 export function followOtherMembers(deps: OtherMembersDeps) {
-  const { store, shared, incidents, keeps, clock, log } = deps
+  const { shared, incidents, keeps, clock, log } = deps
   const stopping = new AbortController()
   let position: number | null = null
   /** Networks whose incidents must be read again. */
-  let unread: readonly string[] = []
+  const unread = new Set<string>()
   let isFailing = false
   let running: Promise<void> | null = null
 
@@ -34,7 +34,7 @@ export function followOtherMembers(deps: OtherMembersDeps) {
   async function read(): Promise<void> {
     if (position === null) {
       const [done] = await shared.database.query<{ position: number }>('SELECT heartline_versions_done() AS position')
-      learn(await earlierIncidents(store))
+      learn(await earlierIncidents(shared.certain))
       position = done?.position ?? 0
     }
     const changes = await shared.changesAfter(position)
@@ -42,13 +42,14 @@ export function followOtherMembers(deps: OtherMembersDeps) {
     for (const silence of changes.silences) deps.onSilence(silence)
     if (changes.aliases.length > 0) deps.onAliases(changes.aliases)
     position = changes.position
-    for (const network of unread) {
-      const records = await earlierIncidents(store, network)
-      unread = unread.filter((name) => name !== network)
-      if (keeps(network)) continue
-      incidents.forget(network)
-      learn(records)
+    if (unread.size === 0) return
+    const networks = [...unread]
+    const records = await earlierIncidents(shared.certain, networks)
+    for (const network of networks) {
+      unread.delete(network)
+      if (!keeps(network)) incidents.forget(network)
     }
+    learn(records)
   }
 
   async function follow(): Promise<void> {
@@ -71,7 +72,7 @@ export function followOtherMembers(deps: OtherMembersDeps) {
 
     /** Reads the incidents of a network again that this member no longer keeps: some of ours may have been refused. */
     readAnew(network: string): void {
-      unread = [...new Set([...unread, network])]
+      unread.add(network)
     },
 
     async stop(): Promise<void> {
@@ -82,8 +83,7 @@ export function followOtherMembers(deps: OtherMembersDeps) {
 }
 
 export interface OtherMembersDeps {
-  readonly store: Pick<Store, 'incidents'>
-  readonly shared: Pick<SharedStore, 'changesAfter' | 'database'>
+  readonly shared: Pick<SharedStore, 'changesAfter' | 'database' | 'certain'>
   readonly incidents: WritableIncidentLog
   /** Whether this member writes the incidents of the network itself. */
   readonly keeps: (network: string) => boolean

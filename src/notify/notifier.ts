@@ -30,8 +30,8 @@ export interface Notifier {
   restore(): Promise<void>
   /** Starts to send. */
   start(): void
-  /** Loads what has not been sent about a network of which another daemon has told so far. */
-  adopt(network: string): Promise<void>
+  /** Loads what has not been sent about networks of which other daemons have told so far; rejects if that fails. */
+  adopt(networks: ReadonlySet<string>, certain: Pick<Store, 'notifications'>): Promise<void>
   /** Forgets a network of which another daemon tells from now on. Resolves when what was in flight is stored as sent. */
   leave(network: string): Promise<void>
   /** The notifications of an incident's change, to be written with it. */
@@ -157,11 +157,11 @@ export function createNotifier(deps: NotifierDeps): Notifier {
       channelLines.restore([...new Map([...own, ...ours].map((record) => [record.id, record])).values()])
     },
 
-    async adopt(network) {
-      const unfinished = await store.notifications({ about: 'unfinished', limit: MOST_RESTORED })
-      if (deps.tells?.(network) === false) return
-      adopted.add(network)
-      channelLines.restore(unfinished.filter(({ value }) => readNotification(value)?.report?.network === network))
+    async adopt(networks, certain) {
+      const unfinished = await certain.notifications({ about: 'unfinished', limit: MOST_RESTORED })
+      const gained = new Set([...networks].filter((name) => deps.tells?.(name) !== false))
+      for (const network of gained) adopted.add(network)
+      channelLines.restore(unfinished.filter(({ value }) => gained.has(readNotification(value)?.report?.network ?? '')))
       for (const { sender } of lines.values()) sender.wake()
     },
 

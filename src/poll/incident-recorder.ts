@@ -269,16 +269,16 @@ function samplesOf(healths: readonly Health[]): IncidentSample[] {
 const MOST_CLOSED = 1000
 const PAGE = 1000
 
-/** Loads the incidents of earlier runs, of all networks or one: all open ones, and those closed recently. */
+/** Loads the incidents of earlier runs, of all networks or these: all open ones, and those closed recently. */
 export async function earlierIncidents(
   store: Pick<Store, 'incidents'>,
-  network?: string,
+  networks?: readonly string[],
 ): Promise<readonly IncidentRecord[]> {
   const all: IncidentRecord[] = []
   let last: IncidentRecord | undefined
   do {
     const page = await store.incidents({
-      network,
+      networks,
       open: true,
       limit: PAGE,
       ...(last === undefined ? {} : { after: { openedAt: last.openedAt, id: last.id } }),
@@ -287,7 +287,7 @@ export async function earlierIncidents(
     last = page.at(-1)
     // A short page is not always the last one, because unreadable incidents are left out.
   } while (last !== undefined)
-  return [...all, ...(await store.incidents({ network, open: false, limit: MOST_CLOSED }))]
+  return [...all, ...(await store.incidents({ networks, open: false, limit: MOST_CLOSED }))]
 }
 
 export type IncidentRecorder = ReturnType<typeof createIncidentRecorder>

@@ -24,10 +24,11 @@ import type { JudgedStanding } from './poller.ts'
  * stores the merged states, and has notifications sent. Of each network, one member at a time is the keeper.
  */
 export function createKeeper(deps: KeeperDeps) {
-  const { board, incidents, store, notifier, clock, log } = deps
+  const { board, incidents, reads, notifier, clock, log } = deps
   const kept = new Map<string, KeptNetwork>()
   const stopping = new AbortController()
   const startedAt = clock.now()
+  let loading: Promise<void> | null = null
   let configured: ReadonlyMap<string, PolledNetwork> = new Map()
   /** Places with a live member, and since when. */
   let vantages: ReadonlyMap<string, UnixMs> = new Map()
@@ -61,29 +62,39 @@ export function createKeeper(deps: KeeperDeps) {
   }
 
   /** Continues the incidents that the store has: what is known of them here may be older, or was refused. */
-  async function load(one: KeptNetwork): Promise<void> {
-    const { name, recorder } = one
-    const [records, saved] = await Promise.all([earlierIncidents(store, name), store.savedHealth()])
+  async function load(gained: readonly KeptNetwork[]): Promise<void> {
+    const names = gained.map(({ name }) => name)
+    const [records, saved] = await Promise.all([earlierIncidents(reads, names), reads.savedHealth()])
     // First, because channels hear of an end only if they are known to have heard of the beginning.
-    await notifier.adopt(name)
-    if (kept.get(name) !== one) return
-    incidents.forget(name)
-    configureRecorder(one)
-    recorder.restore(records, maintainedIn(saved))
-    retain(one)
-    one.isReady = true
+    await notifier.adopt(new Set(names))
+    const maintained = maintainedIn(saved)
+    for (const one of gained) {
+      const { name, recorder } = one
+      if (kept.get(name) !== one) continue
+      incidents.forget(name)
+      configureRecorder(one)
+      const ofNetwork = records.filter(({ network }) => network === name)
+      recorder.restore(ofNetwork, maintained)
+      retain(one)
+      one.isReady = true
+    }
   }
 
-  async function loadUntilReady(one: KeptNetwork): Promise<void> {
-    while (!one.isReady && kept.get(one.name) === one && !stopping.signal.aborted) {
+  async function loadAll(): Promise<void> {
+    // Leases are claimed many at a time, and read once.
+    await Promise.resolve()
+    for (let gained = unready(); gained.length > 0 && !stopping.signal.aborted; gained = unready()) {
       try {
-        await load(one)
+        await load(gained)
       } catch (error) {
-        log.debug({ network: one.name, error: String(error) }, 'incidents cannot be read: trying again')
+        log.debug({ networks: gained.length, error: String(error) }, 'incidents cannot be read: trying again')
         await clock.sleep(READ_AGAIN_MS, stopping.signal)
       }
     }
+    loading = null
   }
+
+  const unready = () => [...kept.values()].filter(({ isReady }) => !isReady)
 
   /** Stores the merged state at each change, and once per interval, so that it holds until the next one. */
   function save({ saved }: KeptNetwork, { key, health }: BoardEntry, verdict: Verdict, now: UnixMs): void {
@@ -120,7 +131,8 @@ export function createKeeper(deps: KeeperDeps) {
       const recorder = createIncidentRecorder({ ...deps, placesOf })
       const one = { name, recorder, since: clock.now(), isReady: false, judged: new Map(), saved: new Map() }
       kept.set(name, one)
-      await loadUntilReady(one)
+      loading ??= loadAll()
+      await loading
     },
 
     /** Another member keeps the network from now on: its incidents must be read again. */
@@ -160,15 +172,17 @@ export interface KeeperDeps extends Pick<IncidentRecorderDeps, 'notify'> {
   /** With the merged verdicts. */
   readonly board: Pick<Board, 'network' | 'entry'>
   readonly incidents: WritableIncidentLog
-  readonly store: Pick<Store, 'incidents' | 'savedHealth' | 'saveIncident'>
+  readonly store: Pick<Store, 'saveIncident'>
+  /** Reject if the data cannot be read. */
+  readonly reads: Pick<Store, 'incidents' | 'savedHealth'>
   /** Queues the merged state of an endpoint for the store. */
   readonly saveMerged: (state: MergedRecord) => void
   /** Places with a live member. */
   readonly liveVantages: () => ReadonlySet<string>
   readonly leaseMs: number
   readonly notifier: {
-    /** Loads what has not been sent about the network's incidents. */
-    adopt(network: string): Promise<void>
+    /** Loads what has not been sent about the networks' incidents. */
+    adopt(networks: ReadonlySet<string>): Promise<void>
     leave(network: string): Promise<void>
   }
   readonly clock: Clock

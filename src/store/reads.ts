@@ -23,7 +23,7 @@ import {
 } from './store.ts'
 
 /** The store's read methods: data that cannot be read is logged, and unknown or missing from the answer. */
-export function createReads({ read, readState, clock, log }: ReadsDeps) {
+export function createReads({ read, readState, clock, log, rejects = false }: ReadsDeps) {
   /** Failures logged since the last answer: an open page repeats its query every few seconds. */
   const failing = new Set<string>()
 
@@ -34,6 +34,7 @@ export function createReads({ read, readState, clock, log }: ReadsDeps) {
     }
     if (!failing.has(message)) log.warn({ trouble: reply.trouble, code: reply.code }, message)
     failing.add(message)
+    if (rejects) throw new Error(`${message}: ${reply.code}`)
     return otherwise
   }
 
@@ -93,6 +94,8 @@ export interface ReadsDeps {
   readonly readState: Call<StateCalls>
   readonly clock: Clock
   readonly log: Log
+  /** Whether they reject instead, if data cannot be read. */
+  readonly rejects?: boolean
 }
 
 /** The queries that an engine answers. */

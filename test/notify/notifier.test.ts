@@ -529,6 +529,7 @@ test('the heartbeat stops while rows do not reach the store, and goes on when th
 })
 
 describe('of two daemons with one store', () => {
+  const AVALANCHE = new Set(['avalanche'])
   const hookOf = ({ url }: Sink) => [{ target: { type: 'webhook', url, secret: null } }] as const
 
   test('the second sends what the first has queued, from when it tells of the network, and the first no more', async () => {
@@ -538,7 +539,7 @@ describe('of two daemons with one store', () => {
     let teller = 'first'
     const first = await setUp(hookOf(sink), store, { tells: () => teller === 'first', member: 'first' })
     const second = await setUp(hookOf(sink), store, { tells: () => teller === 'second', member: 'second' })
-    await first.notifier.adopt('avalanche')
+    await first.notifier.adopt(AVALANCHE, store)
     first.put(incident())
     await until(() => first.notifier.status().channels[0]?.failing === true, 'the first one tried')
     await second.clock.advance(10_000)
@@ -547,7 +548,7 @@ describe('of two daemons with one store', () => {
     teller = 'second'
     await first.notifier.leave('avalanche')
     sink.status = 200
-    await second.notifier.adopt('avalanche')
+    await second.notifier.adopt(AVALANCHE, store)
     await until(() => sink.bodies.length === 1, 'it arrives')
     second.put(incident({ closedAt: START + 600_000 }))
     await until(() => sink.bodies.length === 2, 'its end arrives')
@@ -562,7 +563,7 @@ describe('of two daemons with one store', () => {
     const { store } = await opened({ path: ':memory:' })
     let teller = 'first'
     const first = await setUp(hookOf(sink), store, { tells: () => teller === 'first', member: 'first' })
-    await first.notifier.adopt('avalanche')
+    await first.notifier.adopt(AVALANCHE, store)
     first.put(incident())
     await until(() => first.notifier.status().channels[0]?.results.sent === 1, 'it is sent')
     await first.notifier.leave('avalanche')
@@ -570,8 +571,10 @@ describe('of two daemons with one store', () => {
     teller = 'second'
     const second = await setUp(hookOf(sink), store, { tells: () => teller === 'second', member: 'second' })
     second.incidents.put(incident())
+    const away = { notifications: () => Promise.reject(new Error('away')) }
+    await expect(second.notifier.adopt(AVALANCHE, away)).rejects.toThrow('away')
     await second.clock.advance(5000)
-    await second.notifier.adopt('avalanche')
+    await second.notifier.adopt(AVALANCHE, store)
     await second.clock.advance(5000)
 
     expect([second.notifier.status().waiting, sink.bodies.length]).toEqual([[], 1])
@@ -587,7 +590,7 @@ describe('of two daemons with one store', () => {
     let teller = 'first'
     const first = await setUp(hookOf(sink), store, { tells: () => teller === 'first', member: 'first' })
     const second = await setUp(hookOf(sink), store, { tells: () => teller === 'second', member: 'second' })
-    await first.notifier.adopt('avalanche')
+    await first.notifier.adopt(AVALANCHE, store)
     first.put(incident())
     await until(() => sink.bodies.length === 1, 'it is on its way')
 
@@ -595,7 +598,7 @@ describe('of two daemons with one store', () => {
     const left = first.notifier.leave('avalanche')
     answer()
     await left
-    await second.notifier.adopt('avalanche')
+    await second.notifier.adopt(AVALANCHE, store)
     await second.clock.advance(10_000)
 
     expect(second.notifier.status().waiting).toEqual([])
@@ -607,7 +610,7 @@ describe('of two daemons with one store', () => {
     const { store } = await opened({ path: ':memory:' })
     let tells = true
     const { clock, notifier, log, incidents } = await setUp(hookOf(sink), store, { tells: () => tells, member: 'm' })
-    await notifier.adopt('avalanche')
+    await notifier.adopt(AVALANCHE, store)
     const opening = incident()
     incidents.put(opening)
     const [row] = notifier.changed(opening)

@@ -40,6 +40,7 @@ async function house({
     board,
     incidents,
     store: kept,
+    reads: kept,
     saveMerged: (state) => states.push(state),
     liveVantages: () => new Set(live),
     leaseMs: 0,
@@ -48,7 +49,7 @@ async function house({
       return []
     },
     notifier: {
-      adopt: async (name) => void told.push(`adopts ${name}`),
+      adopt: async (names) => void told.push(`adopts ${[...names].join(', ')}`),
       leave: async (name) => void told.push(`leaves ${name}`),
     },
     clock,
@@ -171,11 +172,46 @@ test('what is known of its incidents is replaced by what the database has', asyn
   expect(incidents.open()).toEqual([written])
 })
 
-test('incidents that cannot be read at first are read again', async () => {
+test('networks that are gained together are loaded with one read of each kind', async () => {
+  const { store, keeper, told } = await house()
+  const reads: string[] = []
+  const { incidents, savedHealth } = store
+  store.savedHealth = () => {
+    reads.push('saved health')
+    return savedHealth()
+  }
+  store.incidents = (query) => {
+    reads.push(`${query.open ? 'open' : 'closed'} incidents of ${query.networks?.join(', ')}`)
+    return incidents(query)
+  }
+
+  await Promise.all([keeper.keep('ethereum'), keeper.keep('bitcoin'), keeper.keep('solana')])
+
+  expect(told).toEqual(['adopts ethereum, bitcoin, solana'])
+  expect(reads.sort()).toEqual([
+    'closed incidents of ethereum, bitcoin, solana',
+    'open incidents of ethereum, bitcoin, solana',
+    'saved health',
+  ])
+})
+
+test('a network that is gained while others are loaded is loaded next', async () => {
+  const { keeper, told } = await house()
+
+  const first = keeper.keep('ethereum')
+  await Promise.resolve()
+  await Promise.resolve()
+  await Promise.all([first, keeper.keep('bitcoin')])
+  await keeper.keep('solana')
+
+  expect(told).toEqual(['adopts ethereum', 'adopts bitcoin', 'adopts solana'])
+})
+
+test.each(['incidents', 'savedHealth'] as const)('while %s cannot be read, it does not begin empty', async (kind) => {
   const { clock, store, keeper, told, say, incidents } = await house()
-  const { incidents: read } = store
+  const read: () => Promise<readonly never[]> = store[kind].bind(store) as never
   let isAway = true
-  store.incidents = async (query) => (isAway ? Promise.reject(new Error('away')) : read(query))
+  store[kind] = async (...asked: []) => (isAway ? Promise.reject(new Error('away')) : read(...asked))
 
   void keeper.keep('ethereum')
   await say({ fra1: 'down' })

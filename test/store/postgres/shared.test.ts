@@ -1,11 +1,14 @@
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { systemClock } from '../../../src/clock.ts'
+import { followOtherMembers } from '../../../src/daemon/other-members.ts'
+import { createIncidentLog } from '../../../src/state/incident-log.ts'
 import type { ClusterRights } from '../../../src/store/postgres/options.ts'
 import { until } from '../../support/daemon.ts'
+import { incident, incidentRecord } from '../../support/incident.ts'
 import { hasPostgres, type PostgresServer, startPostgres } from '../../support/postgres.ts'
 import { openPostgres } from '../engines.ts'
-import { BASE, HOLD_MS, pollOf, temporaryDirectory } from '../setting.ts'
+import { BASE, HOLD_MS, lines, pollOf, temporaryDirectory } from '../setting.ts'
 
 const skip = !hasPostgres()
 const ENDPOINT = 'ethereum/own-1'
@@ -78,6 +81,39 @@ describe.skipIf(skip)('a store that several daemons share', () => {
     expect(await fra.store.history(QUERY)).toMatchObject([expected])
     expect(await fra.store.polls({ ...QUERY, limit: 5 })).toHaveLength(5)
     expect((await fra.store.availability([ENDPOINT], BASE + MINUTE_MS)).get(ENDPOINT)?.['24h'].ratio).toBe(1)
+  })
+
+  test('tells an empty answer from none, and a member that cannot read keeps what it knows', async () => {
+    const url = await server.createDatabase()
+    const { store, shared } = await member(url, 'fra1')
+    const open = incident({ id: 'open', network: 'ethereum', endpoint: 'own-1' })
+    store.saveIncident(incidentRecord(open))
+    await store.flush()
+    const incidents = createIncidentLog()
+    const log = lines()
+    const others = followOtherMembers({
+      shared,
+      incidents,
+      keeps: () => false,
+      onSilence: () => undefined,
+      onAliases: () => undefined,
+      clock: systemClock,
+      log,
+    })
+    onTestFinished(() => others.stop())
+    others.start()
+    await until(() => incidents.open().length === 1, 'it is read')
+
+    await server.run('ALTER TABLE incidents RENAME TO hidden', url)
+    others.readAnew('ethereum')
+    await until(() => log.lines.includes('changes of other members cannot be read'), 'it tries')
+    expect(await store.incidents({ limit: 1 })).toEqual([])
+    await expect(shared.certain.incidents({ limit: 1 })).rejects.toThrow('the incidents cannot be read')
+    expect(incidents.open()).toEqual([open])
+
+    await server.run('ALTER TABLE hidden RENAME TO incidents', url)
+    expect(await shared.certain.incidents({ limit: 1 })).toMatchObject([{ id: 'open' }])
+    expect(await shared.certain.savedHealth()).toEqual([])
   })
 
   test('gives the time before a confirmed state to that state', async () => {
