@@ -9,8 +9,11 @@ import { createSessions, type Sessions } from './sessions.ts'
 
 /** The connections to PostgreSQL: whether it can be reached, and what time it has. Rejects with a DatabaseError. */
 export interface Database extends Sessions {
-  /** Holds this lock until the end, on a connection of its own; whether no other session holds it. */
-  holdLock(lock: number): Promise<boolean>
+  /**
+   * Holds this lock until the end, on a connection of its own; whether no other session holds it. `onLost`: that
+   * connection has ended. The lock is taken again if it is free; only the next call says whether it is held.
+   */
+  holdLock(lock: number, onLost: () => void): Promise<boolean>
   /** Whether the last statement reached PostgreSQL. While it did not, this is tried again every second. */
   readonly reachable: boolean
   /** Since when, on the local clock. */
@@ -93,9 +96,9 @@ export async function createDatabase({ url, clock }: DatabaseDeps): Promise<Data
     get lagMs() {
       return lagMs
     },
-    async holdLock(lock) {
+    async holdLock(lock, onLost) {
       try {
-        return await sessionLock.hold(lock)
+        return await sessionLock.hold(lock, onLost)
       } catch (error) {
         throw databaseErrorOf(error)
       }

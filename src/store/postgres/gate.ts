@@ -1,6 +1,6 @@
 import type { Log } from '../../log.ts'
 import type { Failed, Reply } from '../calls.ts'
-import { StoreError } from '../store.ts'
+import { StoreError, type StoreRefusal, type StoreTrouble } from '../store.ts'
 import type { Database } from './database.ts'
 import { DatabaseError } from './database-error.ts'
 import { migrate, postgresMigrations, refusalOf } from './migrate.ts'
@@ -10,15 +10,22 @@ export type Gate = ReturnType<typeof createGate>
 /** Any number: of daemons without `cluster`, one uses the database at a time. */
 const ALONE_LOCK = 7_241_995
 
-/** Lets nothing through to tables that were not brought up to date. */
+/** Lets nothing through to tables that were not brought up to date, or that another daemon without `cluster` uses. */
 export function createGate(database: Database, isAlone: boolean, log: Log) {
   let isOpen = false
   let opening: Promise<void> | null = null
   let refused = ''
 
+  function shut(): void {
+    isOpen = false
+  }
+
+  // Meanwhile another daemon may take the database.
+  if (isAlone) database.onChange((reachable) => (reachable ? undefined : shut()))
+
   async function prepare(): Promise<void> {
     await migrate(database, postgresMigrations())
-    if (!isAlone || (await database.holdLock(ALONE_LOCK))) return
+    if (!isAlone || (await database.holdLock(ALONE_LOCK, shut))) return
     throw new StoreError('store-in-use', 'another daemon without `cluster` uses the database')
   }
 
@@ -29,6 +36,7 @@ export function createGate(database: Database, isAlone: boolean, log: Log) {
       opening ??= prepare()
         .then(() => {
           isOpen = true
+          refused = ''
         })
         .finally(() => {
           opening = null
@@ -63,6 +71,23 @@ export function createCall(database: Database, gate: Gate) {
 
 export function failedOf(error: unknown): Failed {
   if (error instanceof DatabaseError) return { ok: false, trouble: error.trouble, code: error.code }
-  if (error instanceof StoreError) return { ok: false, trouble: 'other', code: error.kind }
+  if (error instanceof StoreError) return { ok: false, trouble: troubleOf(error.kind), code: error.kind }
   return { ok: false, trouble: 'other', code: error instanceof Error ? error.name : 'unknown' }
+}
+
+/** Only of `other` trouble a batch may be the cause, and may be dropped for it. */
+function troubleOf(refusal: StoreRefusal): StoreTrouble {
+  switch (refusal) {
+    case 'unreachable':
+    case 'unknown-host':
+    case 'refused-login':
+    case 'missing-database':
+      return 'unreachable'
+    case 'read-only':
+      return 'read-only'
+    case 'store-in-use':
+      return 'busy'
+    default:
+      return 'other'
+  }
 }

@@ -1,4 +1,5 @@
 import { join } from 'node:path'
+import { Client } from 'pg'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { systemClock } from '../../../src/clock.ts'
 import { Secret } from '../../../src/secret.ts'
@@ -42,6 +43,20 @@ const upTo = (count: number) => Array.from({ length: count }, (_, at) => at)
 const isWritten = (store: Store) => {
   const { queueRows, remote } = store.status()
   return queueRows === 0 && remote?.spoolRows === 0 && remote.reachable
+}
+
+/** Ends the connection that holds the lock of a daemon without `cluster`, and takes it from there. */
+async function takeFrom(url: string): Promise<Client> {
+  const client = new Client({ connectionString: url })
+  await client.connect()
+  onTestFinished(() => client.end())
+  const lock = "locktype = 'advisory' AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
+  const { rows } = await client.query(`SELECT pid, objid FROM pg_locks WHERE ${lock}`)
+  expect(rows).toHaveLength(1)
+  const taken = client.query(`SELECT pg_advisory_lock(${rows[0].objid})`)
+  await server.run(`SELECT pg_terminate_backend(${rows[0].pid})`)
+  await taken
+  return client
 }
 
 describe.skipIf(skip)('a store in PostgreSQL', () => {
@@ -134,6 +149,30 @@ describe.skipIf(skip)('a store in PostgreSQL', () => {
         ),
       'it is locked again',
     )
+  })
+
+  test.each([
+    ['a file', true],
+    ['memory', false],
+  ])('writes nothing while another daemon has taken the database: rows wait in %s', async (_, inFile) => {
+    const url = await server.createDatabase()
+    const first = await openPostgres(url, { path: inFile ? spoolFile() : null })
+    const { poll } = poller(first.store)
+    poll(10)
+    await first.store.flush()
+
+    const other = await takeFrom(url)
+    const total = poll(20)
+    await first.store.flush()
+    await until(() => first.store.status().trouble === 'busy', 'the trouble is shown')
+    expect(await heightsIn(url)).toEqual(upTo(10))
+    expect(first.log.lines.filter((line) => line.includes('cannot be used'))).toHaveLength(1)
+    expect(first.store.status()).toMatchObject({ trouble: 'busy', remote: { reachable: true } })
+
+    await other.end()
+    await until(() => isWritten(first.store), 'everything is written')
+    expect(await heightsIn(url)).toEqual(upTo(total))
+    expect(first.store.status()).toMatchObject({ trouble: null, rowsDropped: 0 })
   })
 
   test('is refused at a first start while the server is away', async () => {
