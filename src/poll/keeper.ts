@@ -1,5 +1,5 @@
 import type { Clock } from '../clock.ts'
-import type { EndpointKey } from '../core/endpoint.ts'
+import { type EndpointKey, endpointKey } from '../core/endpoint.ts'
 import type { Incident } from '../core/incident/incident.ts'
 import type { UnixMs } from '../core/time.ts'
 import { isFresh, severity, type Verdict } from '../core/verdict/condition.ts'
@@ -30,6 +30,8 @@ export function createKeeper(deps: KeeperDeps) {
   const startedAt = clock.now()
   let loading: Promise<void> | null = null
   let configured: ReadonlyMap<string, PolledNetwork> = new Map()
+  /** What each endpoint shares with others. */
+  let sharing: ReadonlyMap<EndpointKey, string | null> = new Map()
   /** Places with a live member, and since when. */
   let vantages: ReadonlyMap<string, UnixMs> = new Map()
 
@@ -118,6 +120,8 @@ export function createKeeper(deps: KeeperDeps) {
 
     configure(networks: readonly PolledNetwork[]): void {
       configured = new Map(networks.map((one) => [one.network.name, one]))
+      const members = networks.flatMap(groupMembersOf)
+      sharing = new Map(members.map(({ endpoint, key }) => [endpointKey(endpoint), key]))
       for (const one of kept.values()) {
         if (!one.isReady) continue
         configureRecorder(one)
@@ -157,7 +161,7 @@ export function createKeeper(deps: KeeperDeps) {
         if (verdict === null || one.judged.get(key) === health || stateAt(health, now) === 'unknown') continue
         if (verdict !== 'up' && isEarly(one, entry, now)) continue
         one.judged.set(key, health)
-        one.recorder.judged(judged, entry, health.lastPolledAt ?? now, now)
+        one.recorder.judged(judged, entry, health.lastPolledAt ?? now, now, sharing.get(key) ?? null)
         save(one, entry, verdict, now)
       }
     },

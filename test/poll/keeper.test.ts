@@ -1,15 +1,19 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { mergeVotes } from '../../src/core/cluster/merge.ts'
 import type { Vote } from '../../src/core/cluster/vote.ts'
+import type { Endpoint } from '../../src/core/endpoint.ts'
 import type { Incident } from '../../src/core/incident/incident.ts'
 import { locationOf } from '../../src/core/observer/own-network.ts'
 import type { Verdict } from '../../src/core/verdict/condition.ts'
 import { unpolled } from '../../src/core/verdict/health.ts'
+import { createIncidentRecorder } from '../../src/poll/incident-recorder.ts'
 import { createKeeper } from '../../src/poll/keeper.ts'
+import { groupMembersOf } from '../../src/poll/polled-endpoints.ts'
 import { createBoard, newTally } from '../../src/state/board.ts'
 import { createIncidentLog } from '../../src/state/incident-log.ts'
 import type { Store } from '../../src/store/store.ts'
 import type { MergedRecord } from '../../src/store/writes.ts'
+import { createRandom } from '../proof/random.ts'
 import { opened } from '../store/setting.ts'
 import { until } from '../support/daemon.ts'
 import { createFakeClock, type FakeClock } from '../support/fake-clock.ts'
@@ -26,10 +30,12 @@ async function house({
   clock = createFakeClock(),
   store,
   live = [],
+  endpoints = [OWN],
 }: {
   clock?: FakeClock
   store?: Store
   live?: readonly string[]
+  endpoints?: readonly Endpoint[]
 } = {}) {
   const kept = store ?? (await opened({ path: ':memory:', clock })).store
   const board = createBoard()
@@ -57,20 +63,20 @@ async function house({
   })
   onTestFinished(() => keeper.stop())
   const since = new Map<string, { verdict: Verdict; at: number }>()
-  board.configure([
-    { network: network(), fresh: [{ health: unpolled(OWN, clock.now()), tally: newTally(OWN.checks, OWN.shards) }] },
-  ])
-  keeper.configure([{ network: network(), endpoints: [{ endpoint: OWN, at: locationOf('127.0.0.1') }] }])
+  const fresh = endpoints.map((of) => ({ health: unpolled(of, clock.now()), tally: newTally(of.checks, of.shards) }))
+  board.configure([{ network: network(), fresh }])
+  keeper.configure([polled(endpoints)])
 
-  function voteOf(vantage: string, verdict: Verdict): Vote {
+  function voteOf(of: Endpoint, vantage: string, verdict: Verdict): Vote {
     const now = clock.now()
-    const before = since.get(vantage)
+    const key = `${of.name} ${vantage}`
+    const before = since.get(key)
     const at = before?.verdict === verdict ? before.at : now
-    since.set(vantage, { verdict, at })
+    since.set(key, { verdict, at })
     const conditions =
       verdict === 'up' ? [] : [{ code: 'unreachable', verdict, message: 'connection refused', since: at } as const]
     const health = {
-      ...unpolled(OWN, now),
+      ...unpolled(of, now),
       verdict,
       since: at,
       conditions,
@@ -80,14 +86,18 @@ async function house({
     return { vantage, member: vantage, health, turns: { down: at, up: at }, isImpaired: false }
   }
 
-  /** An interval passes, and every place polls. */
-  async function say(verdicts: Record<string, Verdict>): Promise<void> {
+  /** An interval passes, and every place polls every endpoint. */
+  async function sayOfAll(verdictsOf: (endpoint: Endpoint) => Record<string, Verdict>): Promise<void> {
     await clock.advance(INTERVAL)
-    const votes = Object.entries(verdicts).map(([vantage, verdict]) => voteOf(vantage, verdict))
-    const { health, places, confirmedBy } = mergeVotes(OWN, votes, 'majority', clock.now())
-    board.put(health, true, { places, confirmedBy })
+    for (const of of endpoints) {
+      const votes = Object.entries(verdictsOf(of)).map(([vantage, verdict]) => voteOf(of, vantage, verdict))
+      const { health, places, confirmedBy } = mergeVotes(of, votes, 'majority', clock.now())
+      board.put(health, true, { places, confirmedBy })
+    }
     keeper.merged('ethereum', UNSEEN)
   }
+
+  const say = (verdicts: Record<string, Verdict>) => sayOfAll(() => verdicts)
 
   async function keep(): Promise<void> {
     void keeper.keep('ethereum')
@@ -98,8 +108,13 @@ async function house({
     await kept.flush()
     return (await kept.incidents({ limit: 10 })).map(({ value }) => value as Incident)
   }
-  return { clock, store: kept, incidents, states, told, keeper, say, keep, stored }
+  return { clock, store: kept, board, incidents, states, told, keeper, say, sayOfAll, keep, stored }
 }
+
+const polled = (endpoints: readonly Endpoint[]) => ({
+  network: network(),
+  endpoints: endpoints.map((one) => ({ endpoint: one, at: locationOf('127.0.0.1'), origin: '127.0.0.1:8545' })),
+})
 
 test('an endpoint down from one of three places is degraded, and from two the same incident is down and names them', async () => {
   const { keep, say, stored, incidents, told } = await house()
@@ -117,6 +132,45 @@ test('an endpoint down from one of three places is degraded, and from two the sa
   expect(whole).toMatchObject({ id: partial?.id, state: 'down', vantages: ['fra1', 'nyc1'] })
   expect(await stored()).toMatchObject([{ id: partial?.id, state: 'down', closedAt: expect.any(Number) }])
   expect(told).toEqual(['adopts ethereum', 'degraded', 'down', 'down closed'])
+})
+
+test('opens the same incidents as a daemon alone: one for all endpoints of a provider or host that fail together', async () => {
+  const ofProvider = (provider: string | null) => (_: unknown, at: number) =>
+    endpoint(`${provider}-${at}`, { provider })
+  const endpoints = ['acme', 'node-co', null].flatMap((provider) => Array.from({ length: 4 }, ofProvider(provider)))
+  const { keep, sayOfAll, incidents, board, clock } = await house({ endpoints })
+  const alone = createIncidentLog()
+  const recorder = createIncidentRecorder({
+    incidents: alone,
+    store: { saveIncident: () => undefined },
+    log: recordingLog(),
+  })
+  const members = groupMembersOf(polled(endpoints))
+  recorder.configure(members)
+  await keep()
+  const steps = createRandom(7)
+  const faulty = new Map<string | null, number>()
+  let opened = 0
+
+  for (let round = 0; round < 200; round++) {
+    for (const provider of ['acme', 'node-co', null]) {
+      const left = (faulty.get(provider) ?? 0) - 1
+      faulty.set(provider, left > 0 ? left : steps() < 0.03 ? 8 : 0)
+    }
+    const fails = new Set(endpoints.filter(({ provider }) => (faulty.get(provider) ?? 0) > 0 || steps() < 0.02))
+    await sayOfAll((one) => ({ fra1: fails.has(one) ? 'down' : 'up' }))
+    const judged = { network: network(), isForked: () => false, fork: () => null }
+    for (const { endpoint: one, key } of members) {
+      const entry = board.entry('ethereum', one.name) ?? expect.fail('it is configured')
+      recorder.judged(judged, entry, clock.now(), clock.now(), key)
+    }
+    const known = incidents.recent().map((incident) => ({ ...incident, vantages: undefined }))
+    expect(known).toEqual(alone.recent())
+    opened = Math.max(opened, known.length)
+  }
+
+  expect(opened).toBeGreaterThan(20)
+  expect(new Set(alone.recent().map(({ cause }) => cause))).toEqual(new Set(['outage', 'endpoint']))
 })
 
 test('while a place has not said its word, nothing opens or gets worse, for two intervals', async () => {
