@@ -2,7 +2,7 @@ import type { Clock, Timer } from '../clock.ts'
 import type { UnixMs } from '../core/time.ts'
 import type { Log } from '../log.ts'
 import { BATCH_WAIT_MS, type Batch, type BatchQueue } from './batches.ts'
-import type { Reply } from './calls.ts'
+import type { Failed, Reply } from './calls.ts'
 import { STORE_TROUBLES, type StoreStatus, type StoreTrouble } from './store.ts'
 
 export interface BatchSenderDeps {
@@ -11,6 +11,8 @@ export interface BatchSenderDeps {
   readonly write: (batch: Batch, now: UnixMs) => Promise<Reply<Written>>
   /** Whether the store can be used, after trouble and with nothing to write. */
   readonly probe: () => Promise<Reply<unknown>>
+  /** Whether the batch itself may be at fault, not the store. */
+  readonly isRejection: (failed: Failed) => boolean
   readonly clock: Clock
   readonly log: Log
   readonly onCommit: (commit: Written) => void
@@ -25,14 +27,16 @@ const FIRST_RETRY_MS = 250
 const LONGEST_RETRY_MS = 5000
 /** A write that takes longer counts as trouble, though it may still succeed. */
 const SLOW_MS = 5000
-/** After this many attempts the batch itself is at fault, and it must not block all others. */
-const MAX_ATTEMPTS = 20
+/** After this many rejections the batch itself is at fault, and it must not block all others. */
+export const MAX_REJECTIONS = 20
 
 /** Has the queued batches written, one at a time, and retries after each trouble. */
 export function createBatchSender(deps: BatchSenderDeps) {
-  const { queue, write, probe, clock, log, onCommit } = deps
+  const { queue, write, probe, isRejection, clock, log, onCommit } = deps
   let trouble: StoreTrouble | null = null
   let attempts = 0
+  /** Of the oldest batch. */
+  let rejections = 0
   let sentAt: number | null = null
   let timer: Timer | null = null
   let timerDue = 0
@@ -96,15 +100,17 @@ export function createBatchSender(deps: BatchSenderDeps) {
     const reply = await write(batch, clock.now())
     if (reply.ok) {
       queue.done()
+      rejections = 0
       rowsWritten += reply.value.rows
       onCommit(reply.value)
       recovered()
       settleFlushes()
       return true
     }
-    if (reply.trouble === 'other' && reply.code !== 'open' && attempts >= MAX_ATTEMPTS) {
+    if (isRejection(reply) && ++rejections >= MAX_REJECTIONS) {
       log.error({ code: reply.code }, 'the store rejected a batch repeatedly: the batch is dropped')
       queue.discard()
+      rejections = 0
     }
     return countFailure(reply.trouble, reply.code)
   }

@@ -75,7 +75,6 @@ export function failedOf(error: unknown): Failed {
   return { ok: false, trouble: 'other', code: error instanceof Error ? error.name : 'unknown' }
 }
 
-/** Only of `other` trouble a batch may be the cause, and may be dropped for it. */
 function troubleOf(refusal: StoreRefusal): StoreTrouble {
   switch (refusal) {
     case 'unreachable':
@@ -90,4 +89,9 @@ function troubleOf(refusal: StoreRefusal): StoreTrouble {
     default:
       return 'other'
   }
+}
+
+/** Whether PostgreSQL cannot store these values, or a constraint forbids them: whatever else is wrong, rows wait for it. */
+export function isRejection({ code }: Failed): boolean {
+  return /^2[23][0-9A-Z]{3}$/.test(code)
 }

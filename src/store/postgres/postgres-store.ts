@@ -7,7 +7,7 @@ import { openSpool, type Spool, spoolExists } from '../spool.ts'
 import { type Store, StoreError, type StoreJob } from '../store.ts'
 import { createWrites } from '../writes.ts'
 import { createDatabase, type Database } from './database.ts'
-import { createCall, createGate, type Gate } from './gate.ts'
+import { createCall, createGate, type Gate, isRejection } from './gate.ts'
 import { createJobs } from './jobs.ts'
 import type { PostgresOptions } from './options.ts'
 import { createQueries } from './queries.ts'
@@ -53,6 +53,7 @@ function assemble(options: PostgresOptions, database: Database, gate: Gate, spoo
     queue,
     write: writer.write,
     probe: () => call(() => database.query('SELECT 1')),
+    isRejection,
     clock,
     log,
     onCommit: () => undefined,
@@ -99,7 +100,7 @@ function assemble(options: PostgresOptions, database: Database, gate: Gate, spoo
         ...sending,
         trouble: sending.trouble ?? writer.trouble(),
         rowsWritten: writer.rowsWritten(),
-        rowsDropped: queue.dropped + writes.dropped,
+        rowsDropped: queue.dropped + writes.dropped + writer.rowsDropped(),
         queueRows: queue.rows,
         databaseBytes,
         filesystemFreeBytes: null,

@@ -1,5 +1,5 @@
 import type { Timer } from '../../clock.ts'
-import type { Written } from '../batch-sender.ts'
+import { MAX_REJECTIONS, type Written } from '../batch-sender.ts'
 import type { Batch, Registration } from '../batches.ts'
 import type { Failed, Reply } from '../calls.ts'
 import { POLL_NUMBERS } from '../poll-columns.ts'
@@ -7,7 +7,7 @@ import type { Spool, Spooled } from '../spool.ts'
 import type { StoreTrouble } from '../store.ts'
 import { createBatchWriter } from './batch-writer.ts'
 import type { Database } from './database.ts'
-import { createCall, failedOf, type Gate } from './gate.ts'
+import { createCall, failedOf, type Gate, isRejection } from './gate.ts'
 import type { PostgresOptions } from './options.ts'
 import { createPartitions } from './partitions.ts'
 import { createVantageId } from './vantages.ts'
@@ -20,8 +20,6 @@ export interface SpooledWriterDeps extends Pick<PostgresOptions, 'clock' | 'log'
 }
 
 const RETRY_MS = 1000
-/** After this many attempts the batch itself is at fault, and it must not block all others. */
-const MAX_ATTEMPTS = 20
 
 /** Writes batches to PostgreSQL, and while it is away or behind to the spool: always in order, and each once. */
 export function createSpooledWriter(deps: SpooledWriterDeps) {
@@ -37,6 +35,7 @@ export function createSpooledWriter(deps: SpooledWriterDeps) {
   const registered = new Map<number, Registration>()
   let rowsWritten = 0
   let rowsRefused = 0
+  let rowsDropped = 0
   let trouble: StoreTrouble | null = null
   let replaying: Promise<void> | null = null
   let timer: Timer | null = null
@@ -87,17 +86,20 @@ export function createSpooledWriter(deps: SpooledWriterDeps) {
 
   async function replayAll(): Promise<void> {
     if (spool === null) return
-    let attempts = 0
+    let rejections = 0
     while (!ending.signal.aborted) {
       const next = spool.oldest()
       if (next === null) return
       const failed = await replayOne(next, spool)
       trouble = failed?.trouble ?? null
-      if (failed === null) attempts = 0
+      if (failed === null) rejections = 0
       else if (failed.trouble === 'unreachable') return replaySoon()
-      else if (failed.trouble === 'other' && ++attempts >= MAX_ATTEMPTS) {
+      else if (isRejection(failed) && ++rejections >= MAX_REJECTIONS) {
         log.error({ code: failed.code }, 'the database rejected a batch repeatedly: the batch is dropped')
         spool.remove(next)
+        rowsDropped += next.batch.polls.length / POLL_NUMBERS + next.batch.events.length
+        rejections = 0
+        trouble = null
       } else await clock.sleep(RETRY_MS, ending.signal)
     }
   }
@@ -118,14 +120,16 @@ export function createSpooledWriter(deps: SpooledWriterDeps) {
     async write(batch: Batch): Promise<Reply<Written>> {
       if (spool !== null && !spool.isEmpty) return putAside(batch, spool)
       const reply = await writeNow(batch, registered)
-      // Any batch could be at fault for other trouble, and would block the spool.
-      return reply.ok || spool === null || reply.trouble === 'other' ? reply : putAside(batch, spool)
+      // Any batch could be at fault for other trouble, and would block the spool; but not if the gate let none through.
+      const mayBlock = !reply.ok && reply.trouble === 'other' && gate.isOpen()
+      return reply.ok || spool === null || mayBlock ? reply : putAside(batch, spool)
     },
     /** Whether writes wait for the database. */
     isAway: () => !database.reachable || (spool !== null && !spool.isEmpty),
     trouble: (): StoreTrouble | null => trouble ?? (database.reachable ? null : 'unreachable'),
     rowsWritten: () => rowsWritten,
     rowsRefused: () => rowsRefused,
+    rowsDropped: () => rowsDropped,
     async stop(): Promise<void> {
       ending.abort()
       timer?.cancel()

@@ -3,7 +3,7 @@ import type { UnixMs } from '../../core/time.ts'
 import type { Log } from '../../log.ts'
 import { type BatchSenderDeps, createBatchSender, type Written } from '../batch-sender.ts'
 import type { Batch, Registration } from '../batches.ts'
-import type { Call, Reply } from '../calls.ts'
+import type { Call, Failed, Reply } from '../calls.ts'
 import type { Retention } from '../retention.ts'
 import { StoreError, type StoreStatus, type StoreTrouble } from '../store.ts'
 import { IN_MEMORY } from './database.ts'
@@ -33,7 +33,7 @@ export function createWriter(deps: WriterDeps) {
     threadRestarts++
     sender.failed('other', 'thread-died')
   })
-  const sender = createBatchSender({ ...deps, write, probe: measure })
+  const sender = createBatchSender({ ...deps, write, probe: measure, isRejection })
 
   async function write(batch: Batch, now: UnixMs): Promise<Reply<Written>> {
     const reply = await thread.call('write', batch, now)
@@ -234,4 +234,9 @@ function createWriterThread(deps: WriterDeps, onFileEvents: (events: FileEvents)
       if (reply?.ok === false) log.warn({ trouble: reply.trouble, code: reply.code }, 'the store did not close cleanly')
     },
   }
+}
+
+/** A thread that could not open the file never saw the batch. */
+function isRejection({ trouble, code }: Failed): boolean {
+  return trouble === 'other' && code !== 'open'
 }

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { Client } from 'pg'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
-import { systemClock } from '../../../src/clock.ts'
+import { type Clock, systemClock } from '../../../src/clock.ts'
 import { Secret } from '../../../src/secret.ts'
 import { openStore } from '../../../src/store/open-store.ts'
 import { type Store, StoreError } from '../../../src/store/store.ts'
@@ -36,6 +36,19 @@ function poller(store: Store) {
 async function heightsIn(url: string): Promise<number[]> {
   const rows = await server.run('SELECT height FROM polls ORDER BY height', url)
   return rows.map(({ height }) => Number(height))
+}
+
+/** Waits between two tries a fiftieth of the time. */
+function hasty(onRetry?: () => void): Clock {
+  const shorter = (ms: number) => (ms <= 5000 ? ms / 50 : ms)
+  return {
+    ...systemClock,
+    after: (ms, task) => systemClock.after(shorter(ms), task),
+    sleep(ms, signal) {
+      if (ms === 1000) onRetry?.()
+      return systemClock.sleep(shorter(ms), signal)
+    },
+  }
 }
 
 const upTo = (count: number) => Array.from({ length: count }, (_, at) => at)
@@ -232,6 +245,62 @@ describe.skipIf(skip)('a store in PostgreSQL', () => {
     expect(await store.incidents({ limit: 9 })).toEqual([{ ...incident, closedAt: BASE + 2, value: { nth: 3 } }])
     expect(await store.notifications({ about: 'latest', limit: 9 })).toEqual([{ ...notification, waiting: false }])
     expect(await store.notes(['i-1'])).toHaveLength(1)
+  })
+
+  test.each([
+    ['the file', true],
+    ['memory', false],
+  ])('drops from %s only the batch whose values are rejected time after time', async (_, inFile) => {
+    const url = await server.createDatabase()
+    const { store, log } = await openPostgres(url, { path: inFile ? spoolFile() : null, clock: hasty() })
+    const { poll } = poller(store)
+    await store.flush()
+    await server.run(
+      `CREATE SEQUENCE tries;
+       CREATE FUNCTION reject() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+         IF NEW.height = 0 OR (NEW.height = 10 AND nextval('tries') <= 3) THEN
+           RAISE numeric_value_out_of_range;
+         END IF;
+         RETURN NEW;
+       END $$;
+       CREATE TRIGGER reject BEFORE INSERT ON polls FOR EACH ROW EXECUTE FUNCTION reject()`,
+      url,
+    )
+    await server.stop()
+    for (let batch = 0; batch < 3; batch++) {
+      poll(10)
+      await store.flush()
+    }
+
+    await server.start()
+    await until(() => isWritten(store), 'everything is written or dropped')
+
+    expect(await heightsIn(url)).toEqual(upTo(30).slice(10))
+    expect(store.status()).toMatchObject({ trouble: null, rowsDropped: 10, rowsWritten: 20 })
+    expect(log.lines.filter((line) => line.includes('the batch is dropped'))).toHaveLength(1)
+  })
+
+  test('drops nothing while the database must not be used', async () => {
+    const [url, path] = [await server.createDatabase(), spoolFile()]
+    const first = await openPostgres(url, { path })
+    const { poll } = poller(first.store)
+    await server.stop()
+    poll(10)
+    await first.store.flush()
+    await first.store.close()
+    await server.start()
+    await server.run('INSERT INTO heartline_schema (version) VALUES (99)', url)
+    await server.stop()
+    let retries = 0
+    const { store } = await openPostgres(url, { path, clock: hasty(() => retries++) })
+
+    await server.start()
+    await until(() => retries > 50 || store.status().remote?.spoolRows === 0, 'the database was refused many times')
+    expect(store.status()).toMatchObject({ trouble: 'other', rowsDropped: 0, remote: { spoolRows: 10 } })
+    await server.run('DELETE FROM heartline_schema WHERE version = 99', url)
+    await until(() => isWritten(store), 'everything is written')
+
+    expect(await heightsIn(url)).toEqual(upTo(10))
   })
 
   test('refuses a spool that is a history in SQLite', async () => {
