@@ -31,3 +31,7 @@ export type EndpointKey = string
 export function endpointKey(endpoint: { readonly network: string; readonly name: string }): EndpointKey {
   return `${endpoint.network}/${endpoint.name}`
 }
+
+export function networkOf(endpoint: EndpointKey): string {
+  return endpoint.slice(0, endpoint.indexOf('/'))
+}

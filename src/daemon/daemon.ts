@@ -117,7 +117,7 @@ export async function startDaemon({ config, log, clock: realClock = systemClock 
 
   apply(config, new Set())
   await Promise.all([notifier.restore(), silences.restore()])
-  await role.restore({ ...parts, notifier, poller, reschedule, gateway: () => gateway })
+  await role.restore({ ...parts, notifier, poller, scheduler, reschedule, gateway: () => gateway })
   if (config.gateway.enabled) {
     gateway = createGatewayService({
       ...parts,

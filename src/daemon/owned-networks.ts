@@ -1,9 +1,11 @@
 import type { Clock } from '../clock.ts'
+import { networkOf } from '../core/endpoint.ts'
 import type { Poller } from '../poll/poller.ts'
+import type { Scheduler } from '../poll/scheduler.ts'
 import type { SavedHealth, Store } from '../store/store.ts'
 
 /** The networks that a member polls. Each continues where its previous owner was, and is handed over like that. */
-export function createOwnedNetworks({ store, poller, reschedule, clock }: OwnedNetworksDeps) {
+export function createOwnedNetworks({ store, poller, scheduler, reschedule, clock }: OwnedNetworksDeps) {
   const owned = new Set<string>()
   const gained = new Set<string>()
   let takingUp: Promise<void> | null = null
@@ -29,6 +31,8 @@ export function createOwnedNetworks({ store, poller, reschedule, clock }: OwnedN
         poller.adopt(name, saved)
       }
       reschedule()
+      // The votes of the previous owner may expire before the first regular turn.
+      for (const { endpoint } of saved) if (names.includes(networkOf(endpoint))) scheduler.pollSoon(endpoint)
     }
   }
 
@@ -62,6 +66,7 @@ export interface OwnedNetworksDeps {
   readonly poller: Pick<Poller, 'adopt' | 'leave' | 'save'>
   /** Call it when the networks that are polled have changed. */
   readonly reschedule: () => void
+  readonly scheduler: Pick<Scheduler, 'pollSoon'>
   readonly clock: Pick<Clock, 'sleep'>
 }
 

@@ -13,6 +13,7 @@ import {
   type IncidentRecorderDeps,
 } from '../poll/incident-recorder.ts'
 import type { Poller } from '../poll/poller.ts'
+import type { Scheduler } from '../poll/scheduler.ts'
 import { createBoard, type WritableBoard } from '../state/board.ts'
 import type { WritableIncidentLog } from '../state/incident-log.ts'
 import type { Journal } from '../state/journal.ts'
@@ -66,6 +67,7 @@ export interface RoleParts {
   readonly poller: Poller
   /** Call it when the networks that this daemon polls have changed. */
   readonly reschedule: () => void
+  readonly scheduler: Pick<Scheduler, 'pollSoon'>
   readonly gateway: () => GatewayService | null
 }
 

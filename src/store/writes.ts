@@ -1,4 +1,4 @@
-import type { EndpointKey } from '../core/endpoint.ts'
+import { type EndpointKey, networkOf } from '../core/endpoint.ts'
 import type { UnixMs } from '../core/time.ts'
 import type { Log } from '../log.ts'
 import type { BatchQueue, Fence, NotificationJson, Registration, WriteEvent } from './batches.ts'
@@ -168,10 +168,6 @@ export interface MergedRecord {
 const NO_TOKEN = 0
 /** A state is confirmed within minutes. */
 const LONGEST_AMENDED_MS = 3_600_000
-
-function networkOf(endpoint: EndpointKey): string {
-  return endpoint.slice(0, endpoint.indexOf('/'))
-}
 
 function asJson({ value, createdAt, ...notification }: NotificationRecord): NotificationJson {
   return { ...notification, createdAt: Math.floor(createdAt), json: JSON.stringify(value) ?? 'null' }

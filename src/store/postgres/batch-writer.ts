@@ -1,4 +1,4 @@
-import type { EndpointKey } from '../../core/endpoint.ts'
+import { type EndpointKey, networkOf } from '../../core/endpoint.ts'
 import type { TimeRange } from '../../core/verdict/availability.ts'
 import type { Batch, Fence, Registration, WriteEvent } from '../batches.ts'
 import { POLL_NUMBERS, VERDICT_BITS } from '../poll-columns.ts'
@@ -207,10 +207,6 @@ function changedIds({ changed, registered }: Plan, ids: EndpointIds): Map<number
     byId.set(id, { from: Math.min(from, known?.from ?? from), until: Math.max(until, known?.until ?? until) })
   }
   return byId
-}
-
-function networkOf(endpoint: EndpointKey): string {
-  return endpoint.slice(0, endpoint.indexOf('/'))
 }
 
 function* rightsOf({ changed, registered, merged, records }: Plan, vantage: string): Generator<Right> {
