@@ -114,6 +114,13 @@ export async function stateOf(daemon: RunningDaemon, name = 'a', network = 'net'
 }
 
 /** The member that polls the network for the vantage. */
+/** How many polls the member has made. */
+export async function pollsOf(daemon: RunningDaemon): Promise<number> {
+  const { text } = await daemon.get('/metrics')
+  const runs = /^heartline_check_duration_seconds_count\{network="net",check="head"\} (\d+)$/m.exec(text)
+  return Number(runs?.[1])
+}
+
 export async function ownerOf(
   daemons: readonly RunningDaemon[],
   vantage: string,
