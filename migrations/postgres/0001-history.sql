@@ -2,12 +2,9 @@
 -- milliseconds since the Unix epoch (UTC) in `…_ms`, latencies microseconds in `…_us`; a `bucket` is a stretch of its table's
 -- width, numbered from the epoch.
 
--- Grows with each transaction. Who has read a table reads next what has at least the version that heartline_versions_done() gave:
--- all that was not yet committed then, and perhaps rows read before.
+-- Grows with each transaction. Who has read a table reads next what was written by transactions that had not ended then.
 CREATE FUNCTION heartline_version() RETURNS BIGINT LANGUAGE sql VOLATILE
   AS 'SELECT pg_current_xact_id()::text::bigint';
-CREATE FUNCTION heartline_versions_done() RETURNS BIGINT LANGUAGE sql STABLE
-  AS 'SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint';
 
 CREATE TABLE endpoints (
   endpoint_id INTEGER GENERATED ALWAYS AS IDENTITY PRIMARY KEY,

@@ -10,7 +10,7 @@ import type { Votes } from './votes.ts'
 export function createExchange(deps: ExchangeDeps): Exchange {
   const { clock, log, tables, votes, local, member, vantage, impaired } = deps
   const loop = createLoop({ clock, everyMs: EXCHANGE_EVERY_MS, run: exchange })
-  let position = 0
+  let position: string | null = null
   let hasRead = false
   /** Whether the latest votes could not be written. */
   let isRefused = false

@@ -14,7 +14,7 @@ import type { IncidentRecord } from '../store/store.ts'
 export function followOtherMembers(deps: OtherMembersDeps) {
   const { shared, incidents, keeps, clock, log } = deps
   const stopping = new AbortController()
-  let position: number | null = null
+  let position: string | null = null
   /** Networks whose incidents must be read again. */
   const unread = new Set<string>()
   let isFailing = false
@@ -33,9 +33,9 @@ export function followOtherMembers(deps: OtherMembersDeps) {
 
   async function read(): Promise<void> {
     if (position === null) {
-      const [done] = await shared.database.query<{ position: number }>('SELECT heartline_versions_done() AS position')
+      const present = await shared.changesAfter(null)
       learn(await earlierIncidents(shared.certain))
-      position = done?.position ?? 0
+      position = present.position
     }
     const changes = await shared.changesAfter(position)
     learn(changes.incidents)
@@ -83,7 +83,7 @@ export function followOtherMembers(deps: OtherMembersDeps) {
 }
 
 export interface OtherMembersDeps {
-  readonly shared: Pick<SharedStore, 'changesAfter' | 'database' | 'certain'>
+  readonly shared: Pick<SharedStore, 'changesAfter' | 'certain'>
   readonly incidents: WritableIncidentLog
   /** Whether this member writes the incidents of the network itself. */
   readonly keeps: (network: string) => boolean

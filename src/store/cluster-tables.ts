@@ -14,8 +14,8 @@ export interface ClusterTables {
   leave(member: string): Promise<void>
   /** Replaces votes. One whose token is no longer the current one changes nothing. `isUrgent`: the others get a hint. */
   writeVotes(member: string, vantage: string, votes: readonly WrittenVote[], isUrgent: boolean): Promise<void>
-  /** Votes of other members since the position, 0 for all of them; one may be returned twice. */
-  readVotes(position: number, member: string): Promise<{ readonly votes: readonly StoredVote[]; readonly next: number }>
+  /** Votes of other members since the position, `null` for all of them; one may be returned twice. */
+  readVotes(position: string | null, member: string): Promise<ReadVotes>
   /** Calls `listener` soon after another member wrote votes or freed leases; it is a hint, which may be missing. */
   onHint(member: string, listener: (hint: ClusterHint) => void): () => void
 }
@@ -77,6 +77,12 @@ export interface StoredVote {
   readonly member: string
   readonly polledAt: UnixMs
   readonly value: unknown
+}
+
+export interface ReadVotes {
+  readonly votes: readonly StoredVote[]
+  /** The position of the next call. */
+  readonly next: string
 }
 
 export interface WrittenVote extends Pick<StoredVote, 'network' | 'endpoint' | 'polledAt' | 'value'> {

@@ -83,8 +83,8 @@ export function createSimulatedDatabase(now: () => number) {
     },
 
     readVotes: (position, member) => ({
-      next: version + 1,
-      votes: [...votes.values()].filter((vote) => vote.version >= position && vote.member !== member),
+      next: String(version + 1),
+      votes: [...votes.values()].filter((vote) => vote.version >= Number(position) && vote.member !== member),
     }),
   } satisfies {
     [Name in Exclude<keyof ClusterTables, 'onHint'>]: (

@@ -1,5 +1,6 @@
 import type { ClusterHint, ClusterTables, ClusterView, HeldLease, LeaseKey, StoredVote } from '../cluster-tables.ts'
 import type { Database } from './database.ts'
+import { isNew, NOTHING_SEEN, SEEN_NOW, type Seen } from './versions.ts'
 
 /** Members, leases and votes in PostgreSQL. Each call is one statement: it happens as a whole, or not at all. */
 export function createClusterTables(database: Database): ClusterTables {
@@ -14,6 +15,20 @@ export function createClusterTables(database: Database): ClusterTables {
 
   const query = <Row>(text: string, values: readonly unknown[]) =>
     database.query<Row>(text, values, { withinMs: ANSWER_WITHIN_MS })
+
+  async function readPage(seen: Seen, member: string, after: PagedVote | null): Promise<VotePage> {
+    const [row] = await query<VotePage>(READ_VOTES, [
+      seen,
+      member,
+      MOST_BYTES,
+      after?.version ?? 0,
+      after?.vantage ?? '',
+      after?.network ?? '',
+      after?.endpoint ?? '',
+    ])
+    if (row === undefined) throw new Error('no row')
+    return row
+  }
 
   return {
     async view() {
@@ -50,12 +65,17 @@ export function createClusterTables(database: Database): ClusterTables {
     },
 
     async readVotes(position, member) {
-      const [row] = await query<{ next: number; votes: readonly StoredVote[] }>(READ_VOTES, [
-        position,
-        member,
-        MOST_BYTES,
-      ])
-      return row ?? { next: position, votes: [] }
+      const votes: StoredVote[] = []
+      const seen = position ?? NOTHING_SEEN
+      const first = await readPage(seen, member, null)
+      let page = first
+      for (;;) {
+        for (const vote of page.votes) votes.push(vote)
+        const last = page.votes.at(-1)
+        // What changes meanwhile is new to who has seen the first page.
+        if (last === undefined || page.votes.length < PAGE_VOTES) return { votes, next: first.next }
+        page = await readPage(seen, member, last)
+      }
     },
 
     onHint(member, listener) {
@@ -78,6 +98,8 @@ function columnsOf(leases: readonly LeaseKey[]): string[][] {
 
 /** Shorter than the shortest sensible lease: who waits longer for an answer must expect to have lost it. */
 const ANSWER_WITHIN_MS = 3000
+/** Of one statement: of all votes of a large cluster, the answer would come too late. */
+const PAGE_VOTES = 1000
 const LISTED_MS = 86_400_000
 /** As stored. The largest vote of ours, of a node with hundreds of checks, has half of it. */
 const MOST_BYTES = 65_536
@@ -172,7 +194,22 @@ const WRITE_VOTES = `
   SELECT pg_notify('${CHANNEL}', 'votes ' || $1::text) WHERE $4::boolean AND EXISTS (SELECT 1 FROM written)`
 
 const READ_VOTES = `
-  SELECT heartline_versions_done() AS next,
+  SELECT ${SEEN_NOW} AS next,
     coalesce((SELECT json_agg(json_build_object('vantage', vantage, 'network', network, 'endpoint', endpoint,
-        'member', member, 'polledAt', ${msOf('polled_at')}, 'value', value))
-      FROM votes WHERE version >= $1 AND member <> $2 AND pg_column_size(value) <= $3), '[]') AS votes`
+        'member', member, 'polledAt', ${msOf('polled_at')}, 'value', value, 'version', version)
+        ORDER BY version, vantage, network, endpoint)
+      FROM (
+        SELECT * FROM votes
+        WHERE ${isNew('$1')} AND member <> $2 AND pg_column_size(value) <= $3
+          AND (version, vantage, network, endpoint) > ($4::bigint, $5::text, $6::text, $7::text)
+        ORDER BY version, vantage, network, endpoint LIMIT ${PAGE_VOTES}
+      ) AS page), '[]') AS votes`
+
+interface PagedVote extends StoredVote {
+  readonly version: number
+}
+
+interface VotePage {
+  readonly next: Seen
+  readonly votes: readonly PagedVote[]
+}

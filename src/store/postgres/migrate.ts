@@ -5,6 +5,7 @@ import { StoreError } from '../store.ts'
 import { createDatabase, type Database } from './database.ts'
 import { DatabaseError } from './database-error.ts'
 import { type Query } from './sessions.ts'
+import { lowerVersions } from './versions.ts'
 
 /** Connects and brings the schema up to date. Rejects with a StoreError if a person has to decide. */
 export async function openDatabase(url: Secret, clock: Clock, migrations = postgresMigrations()): Promise<Database> {
@@ -42,6 +43,7 @@ export async function migrate(database: Database, migrations: readonly Migration
         await query(sql, [], { withinMs: WITHIN_MS })
         await query('INSERT INTO heartline_schema (version) VALUES ($1)', [version])
       }
+      await lowerVersions(query, WITHIN_MS)
     })
     .catch((error: unknown) => {
       throw refusalOf(error) ?? error

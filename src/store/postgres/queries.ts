@@ -1,13 +1,11 @@
 import type { EndpointKey } from '../../core/endpoint.ts'
 import type { AvailabilityRow } from '../availability.ts'
-import type { IncidentJson, NotificationJson } from '../batches.ts'
+import type { IncidentJson } from '../batches.ts'
 import { type QueryCalls, recordOf, type SavedHealthJson, type StateCalls } from '../reads.ts'
 import type { Database } from './database.ts'
 import { selectAvailability, selectHistory, selectStoredPolls } from './history-queries.ts'
 import {
   INCIDENT_COLUMNS,
-  NOTE_COLUMNS,
-  NOTIFICATION_COLUMNS,
   SILENCE_COLUMNS,
   selectAliases,
   selectIncident,
@@ -18,6 +16,7 @@ import {
 } from './record-queries.ts'
 import type { Changes } from './shared-store.ts'
 import { createVantageId } from './vantages.ts'
+import { isNew, NOTHING_SEEN, SEEN_NOW, type Seen } from './versions.ts'
 
 /** Endpoints whose availability is computed at once, which keeps the event loop for some 10 ms. */
 const AVAILABILITY_CHUNK = 100
@@ -55,25 +54,23 @@ export function createQueries({ query, snapshot }: Database, vantage: string | n
       return rows.map(({ job, at }) => [job, at] as const)
     },
 
-    /** Everything that was written at this position or later. */
-    changesAfter: (wanted: number | null): Promise<Changes> =>
+    /** Everything that was written since. */
+    changesAfter: (wanted: Seen | null): Promise<Changes> =>
       snapshot(async (run) => {
-        const [done] = await run<{ position: number }>('SELECT heartline_versions_done() AS position')
-        const position = wanted ?? Number.MAX_SAFE_INTEGER
+        const [now] = await run<{ position: Seen }>(`SELECT ${SEEN_NOW} AS position`)
+        const position = now?.position ?? NOTHING_SEEN
+        const seen = wanted ?? position
         const since = <Row>(columns: string, table: string, order: string) =>
-          run<Row>(`SELECT ${columns} FROM ${table} WHERE version >= $1 ORDER BY ${order}`, [position])
+          run<Row>(`SELECT ${columns} FROM ${table} WHERE ${isNew('$1')} ORDER BY ${order}`, [seen])
         const incidents = await since<IncidentJson>(INCIDENT_COLUMNS, 'incidents', 'opened_ms, id')
-        const notifications = await since<NotificationJson>(NOTIFICATION_COLUMNS, 'notifications', 'nth')
         return {
-          position: done?.position ?? position,
+          position,
           incidents: incidents.flatMap((incident) => recordOf(incident) ?? []),
-          notifications: notifications.flatMap((notification) => recordOf(notification) ?? []),
           silences: await since(SILENCE_COLUMNS, 'silences', 'nth'),
-          notes: await since(NOTE_COLUMNS, 'notes', 'nth'),
-          aliases: await selectAliases(run, 'version >= $1', position),
+          aliases: await selectAliases(run, isNew('$1'), seen),
         }
       }),
-  } satisfies AsyncCalls<QueryCalls & StateCalls> & { changesAfter(position: number | null): Promise<Changes> }
+  } satisfies AsyncCalls<QueryCalls & StateCalls> & { changesAfter(position: Seen | null): Promise<Changes> }
 }
 
 type AsyncCalls<H> = {

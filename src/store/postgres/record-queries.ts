@@ -39,7 +39,7 @@ export async function selectIncident(query: Query, id: string): Promise<Incident
   return row ?? null
 }
 
-export const NOTIFICATION_COLUMNS = 'id, channel, incident, created_ms AS "createdAt", waiting, value AS json'
+const NOTIFICATION_COLUMNS = 'id, channel, incident, created_ms AS "createdAt", waiting, value AS json'
 const UNFINISHED = `waiting OR nth IN (
   SELECT max(nth) FROM notifications
   WHERE incident IN (SELECT id FROM incidents WHERE closed_ms IS NULL AND NOT absorbed)
@@ -73,7 +73,7 @@ export async function selectSilences(query: Query, { from, to, network }: Silenc
   return rows.toReversed()
 }
 
-export const NOTE_COLUMNS = 'id, incident, at_ms AS at, public AS "isPublic", text'
+const NOTE_COLUMNS = 'id, incident, at_ms AS at, public AS "isPublic", text'
 
 /** Oldest first. */
 export function selectNotes(query: Query, incidents: readonly string[]): Promise<readonly Note[]> {

@@ -1,9 +1,9 @@
-import type { Note } from '../../core/incident/note.ts'
 import type { Silence } from '../../core/incident/silence.ts'
 import type { AliasRecord } from '../../core/routing/alias.ts'
-import type { IncidentRecord, NotificationRecord, Store } from '../store.ts'
+import type { IncidentRecord, Store } from '../store.ts'
 import type { MergedRecord } from '../writes.ts'
 import type { Database } from './database.ts'
+import type { Seen } from './versions.ts'
 
 /** What only a database that several daemons share has. */
 export interface SharedStore {
@@ -13,18 +13,15 @@ export interface SharedStore {
   /** Stores what the places found together: at each change, and once an interval. Refused without the right to keep. */
   merged(record: MergedRecord): void
   /**
-   * What was written at this position or later, by any daemon; a row may come twice. `null`: the present position,
-   * without rows. Rejects with a DatabaseError.
+   * What was written since, by any daemon. `null`: the present position, without rows. Rejects with a DatabaseError.
    */
-  changesAfter(position: number | null): Promise<Changes>
+  changesAfter(position: Seen | null): Promise<Changes>
 }
 
 export interface Changes {
   /** For the next call. */
-  readonly position: number
+  readonly position: Seen
   readonly incidents: readonly IncidentRecord[]
-  readonly notifications: readonly NotificationRecord[]
   readonly silences: readonly Silence[]
-  readonly notes: readonly Note[]
   readonly aliases: readonly AliasRecord[]
 }

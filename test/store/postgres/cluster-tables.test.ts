@@ -148,17 +148,17 @@ describe.skipIf(skip)('votes', () => {
     await tables.claim('a', [poll('n')], LEASE_MS)
     await tables.writeVotes('a', 'fra1', [vote('n', 'own-1', 1, 1000), vote('n', '', 1, 1000, { heads: [] })], false)
 
-    const first = await tables.readVotes(0, 'b')
+    const first = await tables.readVotes(null, 'b')
     await tables.writeVotes('a', 'fra1', [vote('n', 'own-1', 1, 2000)], false)
     const second = await tables.readVotes(first.next, 'b')
     const third = await tables.readVotes(second.next, 'b')
 
     expect(first.votes.map(({ endpoint }) => endpoint).sort()).toEqual(['', 'own-1'])
-    expect(second.votes).toEqual([
+    expect(second.votes).toMatchObject([
       { vantage: 'fra1', network: 'n', endpoint: 'own-1', member: 'a', polledAt: 2000, value: { polledAt: 2000 } },
     ])
     expect(third.votes).toEqual([])
-    expect((await tables.readVotes(0, 'a')).votes).toEqual([])
+    expect((await tables.readVotes(null, 'a')).votes).toEqual([])
   })
 
   test('of a member whose lease another has claimed change nothing', async () => {
@@ -171,7 +171,7 @@ describe.skipIf(skip)('votes', () => {
     await tables.writeVotes('a', 'fra1', [vote('n', 'own-1', 1, 5000), vote('n', 'own-2', 1, 5000)], false)
     await tables.writeVotes('a', 'fra1', [vote('n', 'own-1', 2, 5000)], false)
 
-    const { votes } = await tables.readVotes(0, 'c')
+    const { votes } = await tables.readVotes(null, 'c')
     expect(votes.map(({ endpoint, member: of, polledAt }) => [endpoint, of, polledAt])).toEqual([['own-1', 'b', 1000]])
   })
 
@@ -182,7 +182,7 @@ describe.skipIf(skip)('votes', () => {
     await tables.writeVotes('a', 'fra1', [vote('n', 'own-1', 1, 2000)], false)
     await tables.writeVotes('a', 'fra1', [vote('n', 'own-1', 1, 1000)], false)
 
-    expect((await tables.readVotes(0, 'b')).votes.map(({ polledAt }) => polledAt)).toEqual([2000])
+    expect((await tables.readVotes(null, 'b')).votes.map(({ polledAt }) => polledAt)).toEqual([2000])
   })
 
   test('of a transaction that ends after a later one are not missed', async () => {
@@ -192,12 +192,64 @@ describe.skipIf(skip)('votes', () => {
     const afterwards = await database.transaction(async (query) => {
       await query(`INSERT INTO votes VALUES ('nyc1', 'n', 'slow', 'x', 1, now(), heartline_version(), '{}')`)
       await tables.writeVotes('a', 'fra1', [vote('n', 'fast', 1, 1000)], false)
-      return tables.readVotes(0, 'b')
+      return tables.readVotes(null, 'b')
     })
 
     expect(afterwards.votes.map(({ endpoint }) => endpoint)).toEqual(['fast'])
     const { votes } = await tables.readVotes(afterwards.next, 'b')
     expect(votes.map(({ endpoint }) => endpoint)).toContain('slow')
+  })
+
+  test('are read once, also while a long transaction of others runs on the server', async () => {
+    const { tables } = await opened(await server.createDatabase())
+    const elsewhere = await opened(await server.createDatabase())
+    await tables.claim('a', [poll('n')], LEASE_MS)
+
+    await elsewhere.database.transaction(async (query) => {
+      await query('SELECT pg_current_xact_id()')
+      await tables.writeVotes('a', 'fra1', [vote('n', 'own-1', 1, 1000)], false)
+      const first = await tables.readVotes(null, 'b')
+      await tables.writeVotes('a', 'fra1', [vote('n', 'own-2', 1, 1000)], false)
+      const second = await tables.readVotes(first.next, 'b')
+      expect([first, second].map(({ votes }) => votes.map(({ endpoint }) => endpoint))).toEqual([['own-1'], ['own-2']])
+      expect((await tables.readVotes(second.next, 'b')).votes).toEqual([])
+    })
+  })
+
+  test('of another server are read once, however high their versions', async () => {
+    const url = await server.createDatabase()
+    await opened(url)
+    await server.run(`INSERT INTO votes VALUES ('nyc1', 'n', 'e', 'x', 1, now(), 900000000000, '{}')`, url)
+
+    const { tables } = await opened(url)
+
+    const first = await tables.readVotes(null, 'b')
+    expect(first.votes.map(({ endpoint }) => endpoint)).toEqual(['e'])
+    expect((await tables.readVotes(first.next, 'b')).votes).toEqual([])
+  })
+
+  test('are read in parts of a thousand, and none is missed that changes meanwhile', async () => {
+    const { database } = await opened(await server.createDatabase())
+    const change = `UPDATE votes SET value = '"changed"', version = heartline_version() WHERE endpoint = '1'`
+    await database.query(
+      `INSERT INTO votes SELECT 'nyc1', 'n', at, 'x', 1, now(), heartline_version(), '{}' FROM generate_series(1, 2500) AS at`,
+    )
+    const parts: number[] = []
+    const tables = createClusterTables({
+      ...database,
+      async query<Row>(...asked: Parameters<Database['query']>) {
+        const rows = await database.query<Row>(...asked)
+        parts.push((rows as readonly { votes?: unknown[] }[])[0]?.votes?.length ?? 0)
+        if (parts.length === 2) await database.query(change)
+        return rows
+      },
+    })
+
+    const { votes, next } = await tables.readVotes(null, 'b')
+
+    expect(Math.max(...parts)).toBe(1000)
+    expect(new Set(votes.map(({ endpoint }) => endpoint)).size).toBe(2500)
+    expect((await tables.readVotes(next, 'b')).votes.map(({ value }) => value)).toEqual(['changed'])
   })
 
   test('that are larger than any of ours are left out', async () => {
@@ -207,7 +259,7 @@ describe.skipIf(skip)('votes', () => {
         (SELECT jsonb_agg(md5(at::text)) FROM generate_series(1, 10000) AS at)`,
     )
 
-    expect((await tables.readVotes(0, 'b')).votes).toEqual([])
+    expect((await tables.readVotes(null, 'b')).votes).toEqual([])
   })
 
   test('with text that PostgreSQL refuses in JSON are stored, with a mark in its place', async () => {
@@ -217,7 +269,7 @@ describe.skipIf(skip)('votes', () => {
     const text = 'half \ud83d, NUL \0, whole \u{1f600}, backslash \\u0000'
     await tables.writeVotes('a', 'fra1', [vote('n', 'own-1', 1, 1000, { text })], false)
 
-    const [read] = (await tables.readVotes(0, 'b')).votes
+    const [read] = (await tables.readVotes(null, 'b')).votes
     expect(read?.value).toEqual({ text: 'half \ufffd, NUL \ufffd, whole \u{1f600}, backslash \\ufffd' })
   })
 

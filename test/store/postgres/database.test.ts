@@ -4,6 +4,7 @@ import { systemClock } from '../../../src/clock.ts'
 import { Secret } from '../../../src/secret.ts'
 import { DatabaseError } from '../../../src/store/postgres/database-error.ts'
 import { openDatabase, postgresMigrations } from '../../../src/store/postgres/migrate.ts'
+import { isNew, NOTHING_SEEN, SEEN_NOW, type Seen } from '../../../src/store/postgres/versions.ts'
 import { StoreError } from '../../../src/store/store.ts'
 import { until } from '../../support/daemon.ts'
 import { hasPostgres, type PostgresServer, startPostgres } from '../../support/postgres.ts'
@@ -163,22 +164,22 @@ describe.skipIf(skip)('a database', () => {
   test('gives back what changed since an earlier reading, also what was committed after a later version', async () => {
     const database = await opened(await server.createDatabase())
     const add = 'INSERT INTO aliases VALUES ($1, $1, $1, $1, NULL, $1, 0, NULL, NULL, heartline_version())'
-    const since = async (version: number) =>
-      (await database.query<{ alias: string }>('SELECT alias FROM aliases WHERE version >= $1', [version])).map(
+    const since = async (seen: Seen) =>
+      (await database.query<{ alias: string }>(`SELECT alias FROM aliases WHERE ${isNew('$1')}`, [seen])).map(
         ({ alias }) => alias,
       )
-    const done = async () =>
-      (await database.query<{ version: number }>('SELECT heartline_versions_done() AS version'))[0]?.version ?? 0
+    const now = async () => (await database.query<{ seen: Seen }>(`SELECT ${SEEN_NOW} AS seen`))[0]?.seen ?? ''
 
-    let readBetween = 0
+    let readBetween = ''
     await database.transaction(async (query) => {
       await query(add, ['slow'])
       await database.query(add, ['quick'])
-      readBetween = await done()
-      expect(await since(0)).toEqual(['quick'])
+      readBetween = await now()
+      expect(await since(NOTHING_SEEN)).toEqual(['quick'])
+      expect(await since(readBetween)).toEqual([])
     })
 
-    expect(await since(readBetween)).toContain('slow')
-    expect(await since(await done())).toEqual([])
+    expect(await since(readBetween)).toEqual(['slow'])
+    expect(await since(await now())).toEqual([])
   })
 })

@@ -278,8 +278,27 @@ describe.skipIf(skip)('a store that several daemons share', () => {
     await fra.store.flush()
 
     const changes = await nyc.shared.changesAfter(position)
-    expect(changes).toMatchObject({ incidents: [incidentOf('a')], silences: [silence], notes: [], aliases: [] })
+    expect(changes).toMatchObject({ incidents: [incidentOf('a')], silences: [silence], aliases: [] })
     expect(await nyc.shared.changesAfter(changes.position)).toMatchObject({ incidents: [], silences: [] })
+  })
+
+  test('tells of each change once, also while a long transaction runs, and after a move to another server', async () => {
+    const url = await server.createDatabase()
+    const [fra, nyc] = [await member(url, 'fra1'), await member(url, 'nyc1')]
+    fra.store.saveIncident(incidentOf('moved'))
+    await fra.store.flush()
+    await server.run('UPDATE incidents SET version = 900000000000', url)
+    const { position } = await (await member(url, 'sin1')).shared.changesAfter(null)
+    expect((await nyc.shared.changesAfter(position)).incidents).toEqual([])
+
+    await nyc.shared.database.transaction(async (query) => {
+      await query('SELECT pg_current_xact_id()')
+      fra.store.saveIncident(incidentOf('a'))
+      await fra.store.flush()
+      const changes = await nyc.shared.changesAfter(position)
+      expect(changes.incidents.map(({ id }) => id)).toEqual(['a'])
+      expect((await nyc.shared.changesAfter(changes.position)).incidents).toEqual([])
+    })
   })
 
   test('gives the saved health of a place to its next owner alone', async () => {
