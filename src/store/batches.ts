@@ -58,7 +58,14 @@ export type WriteEvent =
     }
   | Merged
   | ({ readonly kind: 'hash-change'; readonly index: number } & Omit<HashChange, 'endpoint'>)
-  | { readonly kind: 'save-health'; readonly endpoint: EndpointKey; readonly at: UnixMs; readonly json: string }
+  | {
+      readonly kind: 'save-health'
+      readonly endpoint: EndpointKey
+      readonly at: UnixMs
+      readonly json: string
+      /** As of a registration. */
+      readonly token?: number
+    }
   | SaveIncident
   | SaveNotification
   | { readonly kind: 'save-silence'; readonly silence: Silence }

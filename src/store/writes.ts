@@ -18,12 +18,17 @@ export function createWrites(queue: BatchQueue, wake: () => void, log: Log, fenc
     wake()
   }
 
+  /** Between two leases the last token stands: it is refused if another daemon has claimed the network since. */
+  function pollTokenOf(endpoint: EndpointKey): number | null {
+    if (fencing === null) return null
+    return fencing.pollToken(networkOf(endpoint)) ?? registered.get(endpoint)?.token ?? NO_TOKEN
+  }
+
   /** The index of the endpoint's polls: in a cluster a new one for each token. */
   function pollIndexOf(endpoint: EndpointKey): number | null {
     const known = registered.get(endpoint)
-    if (fencing === null || known === undefined) return indexOf(endpoint)
-    // Between two leases the last token stands: it is refused if another daemon has claimed the network since.
-    const token = fencing.pollToken(networkOf(endpoint)) ?? known.token ?? NO_TOKEN
+    const token = pollTokenOf(endpoint)
+    if (token === null || known === undefined) return indexOf(endpoint)
     if (known.token === token) return known.index
     const registration = { ...known, index: nextIndex++, token }
     registered.set(endpoint, registration)
@@ -67,19 +72,21 @@ export function createWrites(queue: BatchQueue, wake: () => void, log: Log, fenc
     },
 
     amend(endpoint, from, to, state, fresh) {
-      const index = indexOf(endpoint)
+      const index = pollIndexOf(endpoint)
       if (index === null || !(to > from)) return
       const verdict = outcomeOf(state, fresh, null)
       push({ kind: 'amend', index, from: Math.floor(from), to: Math.ceil(to), verdict })
     },
 
     hashChange({ endpoint, at, ...change }) {
-      const index = indexOf(endpoint)
+      const index = pollIndexOf(endpoint)
       if (index !== null) push({ kind: 'hash-change', index, at: Math.floor(at), ...change })
     },
 
     saveHealth({ endpoint, at, value }) {
-      push({ kind: 'save-health', endpoint, at: Math.floor(at), json: JSON.stringify(value) ?? 'null' })
+      const json = JSON.stringify(value) ?? 'null'
+      const token = pollTokenOf(endpoint)
+      push({ kind: 'save-health', endpoint, at: Math.floor(at), json, ...(token === null ? {} : { token }) })
     },
 
     saveIncident(

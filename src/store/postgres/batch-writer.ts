@@ -6,7 +6,7 @@ import { SLOT_MS } from '../resolution.ts'
 import { bigints } from './arrays.ts'
 import type { Database } from './database.ts'
 import { createEndpointIds, type EndpointIds, registerHolds } from './endpoint-ids.ts'
-import { allows, keyOf, type Losses, type Right, readLosses } from './fences.ts'
+import { allows, type Losses, lostAt, type Owned, type Right, readLosses } from './fences.ts'
 import { cursorsOf, lockAlone, lockShared, type Marks, rollingOf } from './marks.ts'
 import type { Partitions } from './partitions.ts'
 import { amendPolls, insertPolls, MERGED } from './polls.ts'
@@ -45,17 +45,17 @@ export function createBatchWriter({ database, partitions, vantageId, cluster }: 
       cluster?.member ?? '',
       cluster === null ? [] : rightsOf(plan, cluster.vantage),
     )
-    for (const { event } of plan.amends) {
-      const registration = plan.registered.get(event.index)
-      if (registration === undefined) continue
-      await amendPolls(query, ownVantage, { ...event, endpointId: ids.idOf(registration.endpoint) })
+    const amends = amendsOf(plan, losses)
+    for (const { endpoint, event } of amends.kept) {
+      await amendPolls(query, ownVantage, { ...event, endpointId: ids.idOf(endpoint) })
     }
-    const kept = keepPolls(plan, losses, ids)
+    const kept = keepPolls(plan, amends.kept, losses, ids)
     await insertPolls(query, ownVantage, kept.polls)
     const merged = mergedOf(plan, losses, ids)
     for (const amendment of merged.amendments) await amendPolls(query, MERGED, amendment)
     await insertPolls(query, MERGED, merged.polls)
-    const refused = kept.refused + merged.refused + (await writeRecords(query, plan, losses, ownVantage))
+    const refused =
+      amends.refused + kept.refused + merged.refused + (await writeRecords(query, plan, losses, ownVantage))
     for (const event of plan.plans) await replaceMaintenance(query, marks, ids, event)
     if (isLate(plan.changed, marks)) await recount(query, marks, changedIds(plan, ids))
     return { rows: kept.polls.length / POLL_NUMBERS, refused }
@@ -63,9 +63,11 @@ export function createBatchWriter({ database, partitions, vantageId, cluster }: 
 
   /** Everything that is not a poll; returns how many were refused. */
   async function writeRecords(query: Query, plan: Plan, losses: Losses, ownVantage: number): Promise<number> {
-    let refused = 0
-    await saveHealths(query, ids, ownVantage, plan.healths)
-    await addHashChanges(query, plan, ids, ownVantage)
+    const healths = [...plan.healths.values()].filter((event) => event.at < lostAt(losses, event))
+    await saveHealths(query, ids, ownVantage, healths)
+    const hashChanges = hashChangesOf(plan, losses)
+    await addHashChanges(query, ids, ownVantage, hashChanges.kept)
+    let refused = plan.healths.size - healths.length + hashChanges.refused
     for (const event of plan.records) {
       if ('fence' in event && event.fence !== undefined && !isFact(event) && !allows(losses, event.fence)) refused++
       else await writeRecord(query, event, cluster?.member ?? '')
@@ -209,19 +211,54 @@ function changedIds({ changed, registered }: Plan, ids: EndpointIds): Map<number
   return byId
 }
 
-function* rightsOf({ changed, registered, merged, records }: Plan, vantage: string): Generator<Right> {
-  for (const index of changed.keys()) {
-    const registration = registered.get(index)
-    if (registration?.token === undefined) continue
-    yield { kind: 'poll', vantage, network: networkOf(registration.endpoint), token: registration.token }
-  }
+function* rightsOf({ changed, registered, healths, merged, records }: Plan, vantage: string): Generator<Right> {
+  const poll = ({ endpoint, token }: Owned): Right[] =>
+    token === undefined ? [] : [{ kind: 'poll', vantage, network: networkOf(endpoint), token }]
+  for (const index of changed.keys()) yield* poll(registered.get(index) ?? UNREGISTERED)
+  for (const event of healths.values()) yield* poll(event)
   const keep = ({ network, token }: Fence): Right => ({ kind: 'keep', vantage: '', network, token })
   for (const { fence } of merged) yield keep(fence)
   for (const event of records) if ('fence' in event && event.fence !== undefined) yield keep(event.fence)
 }
 
+const UNREGISTERED: Owned = { endpoint: '/' }
+
+interface Amend extends Placed<'amend'> {
+  readonly endpoint: EndpointKey
+}
+
+/** Without those of polls that were made after another's claim: an amendment ends with the poll that caused it. */
+function amendsOf({ amends, registered }: Plan, losses: Losses) {
+  const kept: Amend[] = []
+  let refused = 0
+  for (const { after, event } of amends) {
+    const registration = registered.get(event.index)
+    if (registration === undefined) continue
+    if (event.to >= lostAt(losses, registration)) refused++
+    else kept.push({ after, event, endpoint: registration.endpoint })
+  }
+  return { kept, refused }
+}
+
+interface FoundChange {
+  readonly event: Placed<'hash-change'>['event']
+  readonly endpoint: EndpointKey
+}
+
+function hashChangesOf({ hashChanges, registered }: Plan, losses: Losses) {
+  const kept: FoundChange[] = []
+  let refused = 0
+  for (const event of hashChanges) {
+    const registration = registered.get(event.index)
+    if (registration === undefined) continue
+    if (event.at >= lostAt(losses, registration)) refused++
+    else kept.push({ event, endpoint: registration.endpoint })
+  }
+  return { kept, refused }
+}
+
 /** The polls with endpoint ids instead of indexes: without those that were polled after another's claim, and amended. */
-function keepPolls({ batch, registered, amends }: Plan, losses: Losses, ids: EndpointIds) {
+function keepPolls({ batch, registered }: Plan, amends: readonly Amend[], losses: Losses, ids: EndpointIds) {
   const polls = new Float64Array(batch.polls.length)
   const places = new Map<string, number>()
   let end = 0
@@ -230,10 +267,8 @@ function keepPolls({ batch, registered, amends }: Plan, losses: Losses, ids: End
     const registration = registered.get(batch.polls[from] as number)
     const at = batch.polls[from + 1] as number
     if (registration === undefined) continue
-    const { endpoint, token } = registration
-    const lostAt =
-      token === undefined ? undefined : losses.get(keyOf({ kind: 'poll', network: networkOf(endpoint), token }))
-    if (lostAt !== undefined && at >= lostAt) {
+    const { endpoint } = registration
+    if (at >= lostAt(losses, registration)) {
       refused++
       continue
     }
@@ -245,8 +280,9 @@ function keepPolls({ batch, registered, amends }: Plan, losses: Losses, ids: End
     polls.set(batch.polls.subarray(from, from + POLL_NUMBERS), place)
     polls[place] = id
     const row = from / POLL_NUMBERS
-    for (const { after, event } of amends) {
-      if (row >= after || event.index !== registration.index || at < event.from || at >= event.to) continue
+    for (const { after, event, endpoint: of } of amends) {
+      // Polls of an endpoint have several indexes if the token has changed.
+      if (row >= after || of !== endpoint || at < event.from || at >= event.to) continue
       polls[place + 2] = amended(polls[place + 2] as number, event.verdict)
     }
   }
@@ -290,9 +326,13 @@ function isFact(event: RecordEvent): boolean {
   return event.kind === 'save-notification' && !event.notification.waiting
 }
 
-async function saveHealths(query: Query, ids: EndpointIds, vantageId: number, healths: Plan['healths']) {
-  if (healths.size === 0) return
-  const rows = [...healths.values()]
+async function saveHealths(
+  query: Query,
+  ids: EndpointIds,
+  vantageId: number,
+  rows: readonly Placed<'save-health'>['event'][],
+) {
+  if (rows.length === 0) return
   await query(
     `INSERT INTO saved_health (vantage_id, endpoint_id, at_ms, value)
      SELECT $1::smallint, * FROM unnest($2::bigint[], $3::bigint[], $4::text[])
@@ -307,22 +347,20 @@ async function saveHealths(query: Query, ids: EndpointIds, vantageId: number, he
   )
 }
 
-async function addHashChanges(query: Query, plan: Plan, ids: EndpointIds, vantageId: number) {
-  const rows = plan.hashChanges.filter(({ index }) => plan.registered.has(index))
+async function addHashChanges(query: Query, ids: EndpointIds, vantageId: number, rows: readonly FoundChange[]) {
   if (rows.length === 0) return
-  const idOf = (index: number) => ids.idOf(plan.registered.get(index)?.endpoint ?? '/')
   await query(
     `INSERT INTO hash_changes (vantage_id, at_ms, endpoint_id, shard, height, hash, previous_hash)
      SELECT $1::smallint, * FROM unnest($2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::text[], $7::text[])
      ON CONFLICT DO NOTHING`,
     [
       vantageId,
-      bigints(rows.map(({ at }) => at)),
-      bigints(rows.map(({ index }) => idOf(index))),
-      bigints(rows.map(({ shard }) => shard ?? -1)),
-      bigints(rows.map(({ height }) => height)),
-      rows.map(({ hash }) => hash),
-      rows.map(({ previousHash }) => previousHash),
+      bigints(rows.map(({ event }) => event.at)),
+      bigints(rows.map(({ endpoint }) => ids.idOf(endpoint))),
+      bigints(rows.map(({ event }) => event.shard ?? -1)),
+      bigints(rows.map(({ event }) => event.height)),
+      rows.map(({ event }) => event.hash),
+      rows.map(({ event }) => event.previousHash),
     ],
   )
 }

@@ -1,4 +1,5 @@
-import type { Fence } from '../batches.ts'
+import { networkOf } from '../../core/endpoint.ts'
+import type { Fence, Registration } from '../batches.ts'
 import type { LeaseKind } from '../cluster-tables.ts'
 import { bigints } from './arrays.ts'
 import type { Query } from './sessions.ts'
@@ -14,7 +15,7 @@ export interface Right {
   readonly token: number
 }
 
-export const keyOf = ({ kind, network, token }: Omit<Right, 'vantage'>): string => `${kind} ${token} ${network}`
+const keyOf = ({ kind, network, token }: Omit<Right, 'vantage'>): string => `${kind} ${token} ${network}`
 
 /** Reads the claims in the transaction of the writes that depend on them. */
 export async function readLosses(query: Query, member: string, rights: Iterable<Right>): Promise<Losses> {
@@ -43,4 +44,13 @@ export async function readLosses(query: Query, member: string, rights: Iterable<
 export function allows(losses: Losses, { network, token, at, isAway }: Fence): boolean {
   const lostAt = losses.get(keyOf({ kind: 'keep', network, token }))
   return lostAt === undefined || (isAway && at < lostAt)
+}
+
+export type Owned = Pick<Registration, 'endpoint' | 'token'>
+
+/** From when on nothing is accepted that this daemon finds out about the endpoint. */
+export function lostAt(losses: Losses, { endpoint, token }: Owned): number {
+  const known =
+    token === undefined ? undefined : losses.get(keyOf({ kind: 'poll', network: networkOf(endpoint), token }))
+  return known ?? Number.POSITIVE_INFINITY
 }

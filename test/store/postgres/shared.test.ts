@@ -146,6 +146,47 @@ describe.skipIf(skip)('a store that several daemons share', () => {
     expect(store.status()).toMatchObject({ rowsWritten: 3, remote: { rowsRefused: 2 } })
   })
 
+  test('refuses what a member finds out about endpoints after another member had claimed the network', async () => {
+    const url = await server.createDatabase()
+    const { store } = await member(url, 'fra1')
+    const next = await member(url, 'fra1')
+    next.tokens.poll = 2
+    store.poll(pollOf(BASE, { height: 0 }))
+    store.poll(pollOf(BASE + 10_000, { height: 10 }))
+    await store.flush()
+    await claimed(url, 'poll', 'fra1', 2, BASE + 20_000)
+    next.store.poll(pollOf(BASE + 21_000, { height: 21 }))
+    next.store.saveHealth({ endpoint: ENDPOINT, at: BASE + 21_000, value: 'of the next' })
+    await next.store.flush()
+
+    const hash = { endpoint: ENDPOINT, shard: null, height: 1, hash: 'a', previousHash: 'b' }
+    for (const at of [BASE + 15_000, BASE + 30_000]) {
+      const isLate = at > BASE + 20_000
+      store.amend(ENDPOINT, BASE + 5000, at, isLate ? 'down' : 'degraded', false)
+      store.hashChange({ ...hash, at })
+    }
+    store.saveHealth({ endpoint: ENDPOINT, at: BASE + 30_000, value: 'of the last' })
+    await store.flush()
+
+    const polls = await store.polls({ ...QUERY, limit: 9 })
+    expect(polls.map(({ state }) => state)).toEqual(['up', 'degraded', 'up'])
+    expect(await server.run('SELECT at_ms FROM hash_changes', url)).toEqual([{ at_ms: String(BASE + 15_000) }])
+    expect(await store.savedHealth()).toMatchObject([{ value: 'of the next' }])
+    expect(store.status().remote?.rowsRefused).toBe(3)
+  })
+
+  test('changes also those waiting polls that were made under an earlier token', async () => {
+    const { store, tokens } = await member(await server.createDatabase(), 'fra1')
+
+    store.poll(pollOf(BASE))
+    tokens.poll = 2
+    store.poll(pollOf(BASE + 10_000, { state: 'down', fresh: false }))
+    store.amend(ENDPOINT, BASE, BASE + 10_000, 'down', false)
+    await store.flush()
+
+    expect(await store.polls({ ...QUERY, limit: 9 })).toMatchObject([{ state: 'down' }, { state: 'down' }])
+  })
+
   test('keeps the polls of a member that claimed the network anew, also from the time without a lease', async () => {
     const url = await server.createDatabase()
     const { store, tokens } = await member(url, 'fra1')
