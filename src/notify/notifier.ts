@@ -106,8 +106,8 @@ export function createNotifier(deps: NotifierDeps): Notifier {
 
   /** Those that are in the store, or are no longer to be sent: a row of a daemon that lost the network is refused. */
   async function confirmed(waiting: readonly Notification[]): Promise<readonly Notification[]> {
-    const incidents = waiting.flatMap(({ report }) => report?.id ?? [])
-    const records = incidents.length === 0 ? [] : await store.notifications({ about: { incidents }, limit: LATEST })
+    const ids = [...new Set(waiting.flatMap(({ id, report }) => (report === null ? [] : id)))]
+    const records = ids.length === 0 ? [] : await store.notifications({ about: { ids }, limit: ids.length })
     const stored = new Set(records.map(({ id }) => id))
     return waiting.filter(({ id, report }) => report === null || stored.has(id) || !tells(report.network))
   }

@@ -20,9 +20,10 @@ export function createStoredFirst({ store, clock, onStored, confirmed }: StoredF
       await Promise.race([store.flush(), clock.sleep(STORED_WITHIN_MS, flushed.signal)])
       flushed.abort()
       const stored = confirmed === undefined ? waiting : await confirmed(waiting).catch(() => [])
-      onStored(new Set(stored.map(({ id }) => id)))
+      const ids = new Set(stored.map(({ id }) => id))
+      onStored(ids)
       if (stored.length === waiting.length) continue
-      unconfirmed.unshift(...waiting.filter((one) => !stored.includes(one)))
+      unconfirmed = [...waiting.filter(({ id }) => !ids.has(id)), ...unconfirmed]
       await clock.sleep(CONFIRM_AGAIN_MS, stopping.signal)
       if (stopping.signal.aborted) return
     }

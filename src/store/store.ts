@@ -71,10 +71,14 @@ export interface NotificationRecord {
 
 /**
  * The newest notifications, in the order in which they were added. `unfinished`: what waits, and the last of each channel
- * about each open incident. With `incidents`, `limit` holds for each of them.
+ * about each open incident. With `incidents`, `limit` holds for each of them. `ids`: those that are stored.
  */
 export interface NotificationQuery {
-  readonly about: 'unfinished' | 'latest' | { readonly incidents: readonly string[] }
+  readonly about:
+    | 'unfinished'
+    | 'latest'
+    | { readonly incidents: readonly string[] }
+    | { readonly ids: readonly string[] }
   readonly limit: number
 }
 

@@ -625,6 +625,26 @@ describe('of two daemons with one store', () => {
     expect(log.lines).toEqual([])
   })
 
+  test('messages of a mass outage are confirmed with one question', async () => {
+    const sink = await startSink()
+    const { store } = await opened({ path: ':memory:' })
+    const asked: unknown[] = []
+    const counting = {
+      ...store,
+      notifications: (query: Parameters<typeof store.notifications>[0]) => {
+        if (typeof query.about === 'object') asked.push(query.about)
+        return store.notifications(query)
+      },
+    }
+    const first = await setUp(hookOf(sink), counting, { tells: () => true, member: 'm' })
+    await first.notifier.adopt(AVALANCHE, store)
+    for (let nth = 0; nth < 20; nth++) first.put(incident({ id: `i-${nth}`, endpoint: `e-${nth}` }))
+    await until(() => first.notifier.status().channels[0]?.results.sent !== 0, 'one is sent')
+
+    expect(asked).toEqual([{ ids: expect.arrayContaining([expect.any(String)]) }])
+    expect(new Set((asked[0] as { ids: string[] }).ids).size).toBe(20)
+  })
+
   test('each tells of its own trouble, also after a restart', async () => {
     const sink = await startSink()
     const { store } = await opened({ path: ':memory:' })

@@ -55,6 +55,19 @@ describe('notifications', () => {
   }
 
   for (const { name, open } of engines) {
+    test(`${name} are found by their ids`, async () => {
+      const { store } = await open()
+      for (const id of ['a', 'b', 'c']) store.saveNotification(notificationOf(id))
+      await store.flush()
+
+      const ids = ['c', 'none', 'a', 'c']
+      const found = await store.notifications({ about: { ids }, limit: ids.length })
+
+      expect(found).toEqual([notificationOf('a'), notificationOf('c')])
+    })
+  }
+
+  for (const { name, open } of engines) {
     test(`${name} that tell what each channel heard last of open incidents are found, whatever their number and the clock`, async () => {
       const { store } = await open()
       store.saveIncident(incidentOf('open'))

@@ -54,10 +54,17 @@ export async function selectNotifications(query: Query, { about, limit }: Notifi
       [limit, ...values],
     )
   if (typeof about !== 'object') return (await newest(about === 'unfinished' ? UNFINISHED : 'true')).toReversed()
-  const found: NotificationJson[] = []
-  for (const incident of about.incidents) found.push(...(await newest('incident = $2', incident)).toReversed())
-  return found
+  if ('ids' in about) return (await newest('id = ANY ($2::text[])', about.ids)).toReversed()
+  return query<NotificationJson>(OF_INCIDENTS, [limit, about.incidents])
 }
+
+const OF_INCIDENTS = `
+  SELECT id, channel, newest.incident, "createdAt", waiting, json FROM unnest($2::text[]) WITH ORDINALITY AS wanted (incident, place)
+  CROSS JOIN LATERAL (
+    SELECT ${NOTIFICATION_COLUMNS}, nth FROM notifications
+    WHERE notifications.incident = wanted.incident ORDER BY nth DESC LIMIT $1
+  ) AS newest
+  ORDER BY wanted.place, newest.nth`
 
 export const SILENCE_COLUMNS = 'id, network, endpoint, reason, from_ms AS "from", until_ms AS until'
 const MOST_SILENCES = 2000

@@ -31,8 +31,13 @@ export function createNotificationReader(db: Database.Database): NotificationRea
      FROM (SELECT ${COLUMNS}, rowid AS nth FROM notifications ORDER BY rowid DESC LIMIT @limit) ORDER BY nth`,
   )
 
+  const byIds = db.prepare(
+    `SELECT ${COLUMNS} FROM notifications WHERE id IN (SELECT value FROM json_each(@ids)) ORDER BY rowid LIMIT @limit`,
+  )
+
   function rowsOf({ about, limit }: NotificationQuery): unknown[] {
     if (typeof about === 'object') {
+      if ('ids' in about) return byIds.all({ ids: JSON.stringify(about.ids), limit })
       return about.incidents.flatMap((incident) => ofOne.all({ incident, limit }).toReversed())
     }
     switch (about) {
