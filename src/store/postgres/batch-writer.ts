@@ -6,7 +6,7 @@ import { SLOT_MS } from '../resolution.ts'
 import { bigints } from './arrays.ts'
 import type { Database } from './database.ts'
 import { createEndpointIds, type EndpointIds, registerHolds } from './endpoint-ids.ts'
-import { allows, type Losses, lostAt, type Owned, type Right, readLosses } from './fences.ts'
+import { allows, holdKept, type Losses, lostAt, type Owned, type Right, readLosses, rightToKeep } from './fences.ts'
 import { cursorsOf, lockAlone, lockShared, type Marks, rollingOf } from './marks.ts'
 import type { Partitions } from './partitions.ts'
 import { amendPolls, insertPolls, MERGED } from './polls.ts'
@@ -54,25 +54,34 @@ export function createBatchWriter({ database, partitions, vantageId, cluster }: 
     const merged = mergedOf(plan, losses, ids)
     for (const amendment of merged.amendments) await amendPolls(query, MERGED, amendment)
     await insertPolls(query, MERGED, merged.polls)
-    const refused =
-      amends.refused + kept.refused + merged.refused + (await writeRecords(query, plan, losses, ownVantage))
+    const found = await writeFound(query, plan, losses, ownVantage)
     for (const event of plan.plans) await replaceMaintenance(query, marks, ids, event)
     if (isLate(plan.changed, marks)) await recount(query, marks, changedIds(plan, ids))
+    const records = await writeRecords(query, plan)
+    const refused = amends.refused + kept.refused + merged.refused + found.refused + records.refused
     return { rows: kept.polls.length / POLL_NUMBERS, refused }
   }
 
-  /** Everything that is not a poll; returns how many were refused. */
-  async function writeRecords(query: Query, plan: Plan, losses: Losses, ownVantage: number): Promise<number> {
+  /** What polls found out that is saved as well. */
+  async function writeFound(query: Query, plan: Plan, losses: Losses, ownVantage: number) {
     const healths = [...plan.healths.values()].filter((event) => event.at < lostAt(losses, event))
     await saveHealths(query, ids, ownVantage, healths)
     const hashChanges = hashChangesOf(plan, losses)
     await addHashChanges(query, ids, ownVantage, hashChanges.kept)
-    let refused = plan.healths.size - healths.length + hashChanges.refused
-    for (const event of plan.records) {
-      if ('fence' in event && event.fence !== undefined && !isFact(event) && !allows(losses, event.fence)) refused++
+    return { refused: plan.healths.size - healths.length + hashChanges.refused }
+  }
+
+  /** Comes last, because leases cannot be renewed until the transaction ends. */
+  async function writeRecords(query: Query, { records }: Plan) {
+    const fences = cluster === null ? [] : records.flatMap((event) => fenceOf(event) ?? [])
+    const losses = await holdKept(query, cluster?.member ?? '', fences)
+    let refused = 0
+    for (const event of records) {
+      const fence = fenceOf(event)
+      if (fence !== null && !allows(losses, fence)) refused++
       else await writeRecord(query, event, cluster?.member ?? '')
     }
-    return refused
+    return { refused }
   }
 
   return {
@@ -211,14 +220,12 @@ function changedIds({ changed, registered }: Plan, ids: EndpointIds): Map<number
   return byId
 }
 
-function* rightsOf({ changed, registered, healths, merged, records }: Plan, vantage: string): Generator<Right> {
+function* rightsOf({ changed, registered, healths, merged }: Plan, vantage: string): Generator<Right> {
   const poll = ({ endpoint, token }: Owned): Right[] =>
     token === undefined ? [] : [{ kind: 'poll', vantage, network: networkOf(endpoint), token }]
   for (const index of changed.keys()) yield* poll(registered.get(index) ?? UNREGISTERED)
   for (const event of healths.values()) yield* poll(event)
-  const keep = ({ network, token }: Fence): Right => ({ kind: 'keep', vantage: '', network, token })
-  for (const { fence } of merged) yield keep(fence)
-  for (const event of records) if ('fence' in event && event.fence !== undefined) yield keep(event.fence)
+  for (const { fence } of merged) yield rightToKeep(fence)
 }
 
 const UNREGISTERED: Owned = { endpoint: '/' }
@@ -322,8 +329,9 @@ function mergedOf({ merged, registered }: Plan, losses: Losses, ids: EndpointIds
 }
 
 /** A sent message stays sent, even if the daemon has lost the network since: only that daemon knows. */
-function isFact(event: RecordEvent): boolean {
-  return event.kind === 'save-notification' && !event.notification.waiting
+function fenceOf(event: RecordEvent): Fence | null {
+  if (event.kind === 'save-notification' && !event.notification.waiting) return null
+  return ('fence' in event && event.fence) || null
 }
 
 async function saveHealths(

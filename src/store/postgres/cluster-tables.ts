@@ -118,17 +118,23 @@ const VIEW = `
         'expiresAt', ${msOf('expires_at')}) ORDER BY kind DESC, vantage, network)
       FROM leases), '[]') AS leases`
 
+/** In the order of the key, as the writer of incidents locks them: no two ever wait for each other. */
+const LOCKED = 'ORDER BY kind, vantage, network FOR NO KEY UPDATE OF leases'
+const OF_HELD = 'leases.kind = held.kind AND leases.vantage = held.vantage AND leases.network = held.network'
+
 const RENEW = `
   WITH alive AS (
     INSERT INTO members (id, vantage, version, url, networks_digest, impaired, started_at, seen_at)
     VALUES ($1, $2, $3, $4, $5, $6, clock_timestamp(), clock_timestamp())
     ON CONFLICT (id) DO UPDATE SET networks_digest = excluded.networks_digest, impaired = excluded.impaired,
       url = excluded.url, seen_at = excluded.seen_at
+  ), held AS (
+    SELECT kind, vantage, network FROM leases
+    JOIN unnest($8::text[], $9::text[], $10::text[], $11::bigint[]) AS asked (kind, vantage, network, token)
+      USING (kind, vantage, network, token)
+    WHERE leases.member = $1 ${LOCKED}
   )
-  UPDATE leases SET expires_at = clock_timestamp() + $7 * interval '1 millisecond'
-  FROM unnest($8::text[], $9::text[], $10::text[], $11::bigint[]) AS held (kind, vantage, network, token)
-  WHERE leases.kind = held.kind AND leases.vantage = held.vantage AND leases.network = held.network
-    AND leases.token = held.token AND leases.member = $1
+  UPDATE leases SET expires_at = clock_timestamp() + $7 * interval '1 millisecond' FROM held WHERE ${OF_HELD}
   RETURNING leases.kind, leases.vantage, leases.network, leases.token`
 
 /** A new row of `leases` is made as a claimed one: two members cannot both make it. */
@@ -138,7 +144,7 @@ const CLAIM = `
   ), free AS (
     SELECT leases.kind, leases.vantage, leases.network FROM leases JOIN wanted USING (kind, vantage, network)
     WHERE leases.member IS NULL OR leases.expires_at <= clock_timestamp()
-    FOR UPDATE OF leases SKIP LOCKED
+    ${LOCKED} SKIP LOCKED
   ), taken AS (
     UPDATE leases SET token = leases.token + 1, member = $1,
       previous_member = coalesce(leases.member, leases.previous_member),
@@ -148,6 +154,7 @@ const CLAIM = `
   ), made AS (
     INSERT INTO leases (kind, vantage, network, member, token, expires_at)
     SELECT kind, vantage, network, $1, 1, clock_timestamp() + $2 * interval '1 millisecond' FROM wanted
+    ORDER BY kind, vantage, network
     ON CONFLICT DO NOTHING
     RETURNING kind, vantage, network, token
   ), claimed AS (
@@ -162,17 +169,19 @@ const FREED = 'member = NULL, previous_member = leases.member, expires_at = cloc
 const TOLD = `SELECT pg_notify('${CHANNEL}', 'leases ' || $1::text) WHERE EXISTS (SELECT 1 FROM freed)`
 
 const RELEASE = `
-  WITH freed AS (
-    UPDATE leases SET ${FREED}
-    FROM unnest($2::text[], $3::text[], $4::text[], $5::bigint[]) AS held (kind, vantage, network, token)
-    WHERE leases.kind = held.kind AND leases.vantage = held.vantage AND leases.network = held.network
-      AND leases.token = held.token AND leases.member = $1
-    RETURNING 1
+  WITH held AS (
+    SELECT kind, vantage, network FROM leases
+    JOIN unnest($2::text[], $3::text[], $4::text[], $5::bigint[]) AS asked (kind, vantage, network, token)
+      USING (kind, vantage, network, token)
+    WHERE leases.member = $1 ${LOCKED}
+  ), freed AS (
+    UPDATE leases SET ${FREED} FROM held WHERE ${OF_HELD} RETURNING 1
   ) ${TOLD}`
 
 const LEAVE = `
   WITH gone AS (DELETE FROM members WHERE id = $1),
-  freed AS (UPDATE leases SET ${FREED} WHERE leases.member = $1 RETURNING 1) ${TOLD}`
+  held AS (SELECT kind, vantage, network FROM leases WHERE member = $1 ${LOCKED}),
+  freed AS (UPDATE leases SET ${FREED} FROM held WHERE ${OF_HELD} RETURNING 1) ${TOLD}`
 
 /** In the order of the key, so that two statements never wait for each other. */
 const WRITE_VOTES = `

@@ -62,8 +62,8 @@ export const ANSWER_WITHIN_MS = 12_000
 /** The server ends a statement that takes longer, or waits so long for a lock. */
 const STATEMENT_MS = 10_000
 const LOCK_MS = 5000
-/** A session whose client is gone without a word must not keep its locks. */
-const IDLE_TRANSACTION_MS = 15_000
+/** A session whose client is gone without a word must not keep its locks: a lease cannot be claimed meanwhile. */
+const IDLE_TRANSACTION_MS = 5000
 
 const SSL_MODES = ['disable', 'allow', 'prefer', 'require', 'verify-ca', 'verify-full']
 

@@ -40,6 +40,19 @@ export async function readLosses(query: Query, member: string, rights: Iterable<
   return new Map(rows.map((row) => [keyOf(row), row.lost]))
 }
 
+export const rightToKeep = ({ network, token }: Fence): Right => ({ kind: 'keep', vantage: '', network, token })
+
+/** As `readLosses`; until the transaction ends, no other daemon claims these networks and reads what is written now. */
+export async function holdKept(query: Query, member: string, fences: readonly Fence[]): Promise<Losses> {
+  if (fences.length === 0) return new Map()
+  await query(
+    `SELECT 1 FROM leases WHERE kind = 'keep' AND vantage = '' AND network = ANY($1::text[])
+     ORDER BY network FOR SHARE`,
+    [[...new Set(fences.map(({ network }) => network))]],
+  )
+  return readLosses(query, member, fences.map(rightToKeep))
+}
+
 /** Whether the write may still be made. One that waited for the database counts as made when it was queued. */
 export function allows(losses: Losses, { network, token, at, isAway }: Fence): boolean {
   const lostAt = losses.get(keyOf({ kind: 'keep', network, token }))

@@ -42,6 +42,15 @@ const hearing = (database: Database, connections: number) =>
     return rows.length >= connections
   }, 'LISTEN')
 
+/** Waits until a statement waits for a lock. */
+const waiting = (database: Database) =>
+  until(async () => {
+    const rows = await database.query(
+      "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'",
+    )
+    return rows.length > 0
+  }, 'a lock')
+
 describe.skipIf(skip)('leases', () => {
   test('ten members that claim the same networks at once get each of them once', async () => {
     const { tables, database } = await opened(await server.createDatabase())
@@ -95,6 +104,34 @@ describe.skipIf(skip)('leases', () => {
 
     expect(names(claimed)).toEqual(['n2'])
   })
+
+  test.each(['renew', 'release', 'leave'] as const)(
+    '%s never waits in a circle with a writer of incidents',
+    async (call) => {
+      const { tables, database } = await opened(await server.createDatabase())
+      const held = ['n2', 'n1'].map((network) => ({ ...poll(network), token: 1 }))
+      for (const { network } of held) await tables.claim('a', [poll(network)], LEASE_MS)
+      const calls = {
+        renew: () => tables.renew(member('a'), held, LEASE_MS),
+        release: () => tables.release('a', held),
+        leave: () => tables.leave('a'),
+      }
+
+      const done = await database.transaction(async (query) => {
+        await query("SELECT 1 FROM leases WHERE network = 'n1' FOR SHARE")
+        const doing = calls[call]()
+        // Below, this transaction may be the one that fails.
+        doing.catch(() => undefined)
+        await waiting(database)
+        await query("SELECT 1 FROM leases WHERE network = 'n2' FOR SHARE")
+        return { doing }
+      })
+      await done.doing
+
+      const { leases } = await tables.view()
+      expect(leases.map(({ member: holder }) => holder)).toEqual(call === 'renew' ? ['a', 'a'] : [null, null])
+    },
+  )
 
   test('released leases are free at once, and the others hear of it', async () => {
     const url = await server.createDatabase()

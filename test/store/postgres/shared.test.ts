@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 import { systemClock } from '../../../src/clock.ts'
 import { followOtherMembers } from '../../../src/daemon/other-members.ts'
 import { createIncidentLog } from '../../../src/state/incident-log.ts'
+import { createClusterTables } from '../../../src/store/postgres/cluster-tables.ts'
 import type { ClusterRights } from '../../../src/store/postgres/options.ts'
 import { until } from '../../support/daemon.ts'
 import { incident, incidentRecord } from '../../support/incident.ts'
@@ -226,6 +227,32 @@ describe.skipIf(skip)('a store that several daemons share', () => {
     ])
     expect(await store.history(QUERY)).toMatchObject([{ downMs: 0 }])
     expect(store.status().remote?.rowsRefused).toBe(3)
+  })
+
+  test('lets no member claim a network while an incident of it is being written', async () => {
+    const url = await server.createDatabase()
+    const [{ store }, { shared }] = [await member(url, 'fra1'), await member(url, 'nyc1')]
+    const tables = createClusterTables(shared.database)
+    const key = { kind: 'keep', vantage: '', network: 'ethereum' } as const
+    await tables.claim('fra1-1', [key], 0)
+    store.saveIncident(incidentOf('x'))
+    await store.flush()
+
+    const { writing, tooEarly } = await shared.database.transaction(async (query) => {
+      await query("SELECT 1 FROM incidents WHERE id = 'x' FOR UPDATE")
+      store.saveIncident({ ...incidentOf('x'), closedAt: BASE + 1 })
+      const flushed = store.flush()
+      await until(async () => {
+        const rows = await server.run("SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock'")
+        return rows.length > 0
+      }, 'the incident is being written')
+      return { writing: flushed, tooEarly: await tables.claim('nyc1-1', [key], 60_000) }
+    })
+    await writing
+
+    expect(tooEarly).toEqual([])
+    expect(await tables.claim('nyc1-1', [key], 60_000)).toEqual([{ ...key, token: 2 }])
+    expect(await store.incident('x')).toMatchObject({ closedAt: BASE + 1 })
   })
 
   test('accepts from any member that a notification was sent', async () => {
