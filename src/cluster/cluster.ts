@@ -160,6 +160,7 @@ export function createCluster(deps: ClusterDeps): Cluster {
     get hasRead() {
       return exchange.hasRead
     },
+    hearsOthers: exchange.hearsOthers,
 
     report: () => reportOf(view, { ...self(), startedAt: 0, seenAt: clock.now() }, leaseMs, deps.storeStatus()),
   }
@@ -180,6 +181,8 @@ export interface Cluster {
   keeperToken(network: string): number | null
   /** Whether the votes of the others were read once. */
   readonly hasRead: boolean
+  /** Whether they were read just now: later, they may have said something else. */
+  hearsOthers(): boolean
   report(): ClusterReport
 }
 

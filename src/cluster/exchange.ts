@@ -11,7 +11,8 @@ export function createExchange(deps: ExchangeDeps): Exchange {
   const { clock, log, tables, votes, local, member, vantage, impaired } = deps
   const loop = createLoop({ clock, everyMs: EXCHANGE_EVERY_MS, run: exchange })
   let position: string | null = null
-  let hasRead = false
+  /** Monotonic. */
+  let readAt: number | null = null
   /** Whether the latest votes could not be written. */
   let isRefused = false
   /** Whether a verdict changed since votes were last written. */
@@ -34,7 +35,7 @@ export function createExchange(deps: ExchangeDeps): Exchange {
       const read = await tables.readVotes(position, member)
       position = read.next
       votes.read(read.votes, (network) => deps.polledSince(network) !== undefined)
-      hasRead = true
+      readAt = clock.monotonic()
     } finally {
       merge()
     }
@@ -92,8 +93,9 @@ export function createExchange(deps: ExchangeDeps): Exchange {
     },
 
     get hasRead() {
-      return hasRead
+      return readAt !== null
     },
+    hearsOthers: () => readAt !== null && clock.monotonic() - readAt < HEARD_FOR_MS,
   }
 }
 
@@ -109,6 +111,8 @@ export interface Exchange {
   stop(): Promise<void>
   /** Whether the votes of the others were read once. */
   readonly hasRead: boolean
+  /** Whether they were read just now: later, they may have said something else. */
+  hearsOthers(): boolean
 }
 
 export interface ExchangeDeps {
@@ -128,5 +132,7 @@ export interface ExchangeDeps {
 }
 
 const EXCHANGE_EVERY_MS = 1000
+/** Twice as long as it takes: a slow answer of the database is none that is missing. */
+const HEARD_FOR_MS = 2000
 /** A changed verdict is sent this soon, together with those that change with it. */
 const TOLD_WITHIN_MS = 100

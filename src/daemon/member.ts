@@ -152,6 +152,7 @@ function join(parts: RoleParts, { id, url, settings, clock, local, shown, isConf
     reads: shared.certain,
     saveMerged: shared.merged,
     liveVantages: () => new Set(cluster.report().members.flatMap(({ isLive, vantage }) => (isLive ? [vantage] : []))),
+    hearsOthers: () => cluster.hearsOthers(),
     leaseMs: settings.leaseMs,
     notify: notifier.changed,
     notifier: { adopt: (names) => notifier.adopt(names, shared.certain), leave: notifier.leave },

@@ -9,6 +9,7 @@ import type { Board, BoardEntry } from '../state/board.ts'
 import type { WritableIncidentLog } from '../state/incident-log.ts'
 import type { Store } from '../store/store.ts'
 import type { MergedRecord } from '../store/writes.ts'
+import { createHeardPlaces, type HeardPlacesDeps } from './heard-places.ts'
 import {
   createIncidentRecorder,
   earlierIncidents,
@@ -27,25 +28,11 @@ export function createKeeper(deps: KeeperDeps) {
   const { board, incidents, reads, notifier, clock, log } = deps
   const kept = new Map<string, KeptNetwork>()
   const stopping = new AbortController()
-  const startedAt = clock.now()
   let loading: Promise<void> | null = null
   let configured: ReadonlyMap<string, PolledNetwork> = new Map()
   /** What each endpoint shares with others. */
   let sharing: ReadonlyMap<EndpointKey, string | null> = new Map()
-  /** Places with a live member, and since when. */
-  let vantages: ReadonlyMap<string, UnixMs> = new Map()
-
-  /** Whether a place may still have to say its word: until then, too few would decide. */
-  function isEarly({ since }: KeptNetwork, { health, places }: BoardEntry, now: UnixMs): boolean {
-    const withinMs = 2 * health.endpoint.intervalMs + VOTE_WITHIN_MS
-    // The other members of a cluster that starts may not be known yet.
-    if (now - startedAt < Math.min(withinMs, deps.leaseMs)) return true
-    for (const [vantage, from] of vantages) {
-      const isNew = now - Math.max(since, from) < withinMs
-      if (isNew && !places.some((place) => place.counted && place.vantage === vantage)) return true
-    }
-    return false
-  }
+  const places = createHeardPlaces(deps)
 
   function placesOf({ network, endpoint, affected }: Incident): readonly string[] {
     const names = endpoint === null ? affected : [endpoint]
@@ -146,20 +133,21 @@ export function createKeeper(deps: KeeperDeps) {
 
     /** Call it after the votes of a network were merged, at least once a second. */
     merged(name: string, { halts, fork }: Pick<JudgedStanding, 'halts' | 'fork'>): void {
+      const now = clock.now()
+      const isKnown = places.listen(now)
       const one = kept.get(name)
       const onBoard = board.network(name)
-      if (onBoard === undefined || one?.isReady !== true) return
-      const now = clock.now()
+      if (onBoard === undefined || one?.isReady !== true || !isKnown) return
       const judged = { network: onBoard.standing.network, isForked: () => fork !== null, fork: () => fork }
-      vantages = new Map([...deps.liveVantages()].map((vantage) => [vantage, vantages.get(vantage) ?? now]))
-      if (!onBoard.endpoints.some((entry) => isEarly(one, entry, now))) {
+      const isEarly = (entry: BoardEntry) => places.isEarly(entry, one.since, now)
+      if (!onBoard.endpoints.some((entry) => isEarly(entry) || places.isAwaited(entry))) {
         one.recorder.standing(judged, halts, () => onBoard.endpoints, now)
       }
       for (const entry of onBoard.endpoints) {
         const { key, health } = entry
         const { verdict } = health
         if (verdict === null || one.judged.get(key) === health || stateAt(health, now) === 'unknown') continue
-        if (verdict !== 'up' && isEarly(one, entry, now)) continue
+        if (places.isAwaited(entry) || (verdict !== 'up' && isEarly(entry))) continue
         one.judged.set(key, health)
         one.recorder.judged(judged, entry, health.lastPolledAt ?? now, now, sharing.get(key) ?? null)
         save(one, entry, verdict, now)
@@ -172,7 +160,7 @@ export function createKeeper(deps: KeeperDeps) {
   }
 }
 
-export interface KeeperDeps extends Pick<IncidentRecorderDeps, 'notify'> {
+export interface KeeperDeps extends Pick<IncidentRecorderDeps, 'notify'>, Omit<HeardPlacesDeps, 'clock'> {
   /** With the merged verdicts. */
   readonly board: Pick<Board, 'network' | 'entry'>
   readonly incidents: WritableIncidentLog
@@ -181,9 +169,6 @@ export interface KeeperDeps extends Pick<IncidentRecorderDeps, 'notify'> {
   readonly reads: Pick<Store, 'incidents' | 'savedHealth'>
   /** Queues the merged state of an endpoint for the store. */
   readonly saveMerged: (state: MergedRecord) => void
-  /** Places with a live member. */
-  readonly liveVantages: () => ReadonlySet<string>
-  readonly leaseMs: number
   readonly notifier: {
     /** Loads what has not been sent about the networks' incidents. */
     adopt(networks: ReadonlySet<string>): Promise<void>
@@ -208,8 +193,6 @@ interface KeptNetwork {
 }
 
 const READ_AGAIN_MS = 1000
-/** A first poll takes an interval, and its vote a second or two. */
-const VOTE_WITHIN_MS = 2000
 
 /** The places that see the endpoint in its merged state, or in a worse one. */
 function faultSeenFrom(entry: BoardEntry | undefined): readonly string[] {

@@ -232,6 +232,11 @@ test.skipIf(!hasPostgres())(
       await until(async () => (await clusterOf(member)).store.spool_rows === 0, 'the rows are replayed')
     }
     await everyoneShows(members, 'degraded')
+    for (const member of members) await until(async () => (await incidentsOf(member)).length > 0, 'they know it')
+    // Not what one place alone said meanwhile.
+    for (const member of members) {
+      expect(await incidentsOf(member)).toMatchObject([{ endpoint: 'a', state: 'degraded', vantages: ['fra1'] }])
+    }
     const gap = longestGap(nodes.requests.get('b') ?? [], from)
 
     expect(gap).toBeLessThan(2 * INTERVAL_MS + SLACK_MS)

@@ -227,9 +227,11 @@ describe('while the database is away', () => {
     await pass(5000)
     const owned = ['n', 'o'].filter((name) => a.polls(name))
 
+    expect(a.cluster.hearsOthers()).toBe(true)
     setAway(true)
     await pass(2000)
     expect(['n', 'o'].filter((name) => a.polls(name))).toEqual(owned)
+    expect(a.cluster.hearsOthers()).toBe(false)
     await pass(8000)
 
     for (const one of [a, b]) for (const name of ['n', 'o']) expect([name, one.polls(name)]).toEqual([name, true])
@@ -241,5 +243,6 @@ describe('while the database is away', () => {
     for (const name of ['n', 'o']) expect(Number(a.polls(name)) + Number(b.polls(name))).toBe(1)
     expect(['n', 'o'].filter((name) => a.polls(name))).toEqual(owned)
     expect(shows(a)).toMatchObject({ state: 'up' })
+    expect(a.cluster.hearsOthers()).toBe(true)
   })
 })

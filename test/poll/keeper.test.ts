@@ -30,11 +30,13 @@ async function house({
   clock = createFakeClock(),
   store,
   live = [],
+  leaseMs = 0,
   endpoints = [OWN],
 }: {
   clock?: FakeClock
   store?: Store
   live?: readonly string[]
+  leaseMs?: number
   endpoints?: readonly Endpoint[]
 } = {}) {
   const kept = store ?? (await opened({ path: ':memory:', clock })).store
@@ -49,7 +51,8 @@ async function house({
     reads: kept,
     saveMerged: (state) => states.push(state),
     liveVantages: () => new Set(live),
-    leaseMs: 0,
+    hearsOthers: () => !database.isAway,
+    leaseMs,
     notify: (one) => {
       told.push(`${one.state}${one.closedAt === null ? '' : ' closed'}`)
       return []
@@ -63,6 +66,8 @@ async function house({
   })
   onTestFinished(() => keeper.stop())
   const since = new Map<string, { verdict: Verdict; at: number }>()
+  const database = { isAway: false, wasAway: false }
+  const heard = new Map<string, Map<string, Vote>>()
   const fresh = endpoints.map((of) => ({ health: unpolled(of, clock.now()), tally: newTally(of.checks, of.shards) }))
   board.configure([{ network: network(), fresh }])
   keeper.configure([polled(endpoints)])
@@ -86,12 +91,19 @@ async function house({
     return { vantage, member: vantage, health, turns: { down: at, up: at }, isImpaired: false }
   }
 
-  /** An interval passes, and every place polls every endpoint. */
+  /** An interval passes, and every place polls every endpoint. While the database is away, only fra1 is heard. */
   async function sayOfAll(verdictsOf: (endpoint: Endpoint) => Record<string, Verdict>): Promise<void> {
     await clock.advance(INTERVAL)
+    database.wasAway ||= database.isAway
     for (const of of endpoints) {
-      const votes = Object.entries(verdictsOf(of)).map(([vantage, verdict]) => voteOf(of, vantage, verdict))
-      const { health, places, confirmedBy } = mergeVotes(of, votes, 'majority', clock.now())
+      // Votes of places that say nothing more expire.
+      const votes = new Map(database.wasAway ? heard.get(of.name) : [])
+      for (const [vantage, verdict] of Object.entries(verdictsOf(of))) {
+        const vote = voteOf(of, vantage, verdict)
+        if (!database.isAway || vantage === 'fra1') votes.set(vantage, vote)
+      }
+      heard.set(of.name, votes)
+      const { health, places, confirmedBy } = mergeVotes(of, [...votes.values()], 'majority', clock.now())
       board.put(health, true, { places, confirmedBy })
     }
     keeper.merged('ethereum', UNSEEN)
@@ -108,7 +120,7 @@ async function house({
     await kept.flush()
     return (await kept.incidents({ limit: 10 })).map(({ value }) => value as Incident)
   }
-  return { clock, store: kept, board, incidents, states, told, keeper, say, sayOfAll, keep, stored }
+  return { clock, store: kept, database, board, incidents, states, told, keeper, say, sayOfAll, keep, stored }
 }
 
 const polled = (endpoints: readonly Endpoint[]) => ({
@@ -186,6 +198,77 @@ test('while a place has not said its word, nothing opens or gets worse, for two 
   await say({ fra1: 'down', nyc1: 'down' })
 
   expect(incidents.open()).toMatchObject([{ state: 'down', vantages: ['fra1', 'nyc1'] }])
+})
+
+test('while the database is away, and until the others were heard again, no place decides alone', async () => {
+  const live = ['fra1', 'nyc1', 'sin1']
+  const { keep, say, stored, incidents, states, told, board, clock, database } = await house({ live, leaseMs: 30_000 })
+  await keep()
+  for (let round = 0; round < 5; round++) await say({ fra1: 'up', nyc1: 'up', sin1: 'up' })
+  const before = states.length
+
+  database.isAway = true
+  for (let round = 0; round < 10; round++) await say({ fra1: 'down', nyc1: round < 5 ? 'up' : 'down', sin1: 'up' })
+  const agreedAt = clock.now() - 4 * INTERVAL
+  expect(board.entry('ethereum', 'own')).toMatchObject({ confirmedBy: 1, health: { verdict: 'down' } })
+  expect([incidents.recent(), states.slice(before + 2), told]).toEqual([[], [], ['adopts ethereum']])
+
+  // At first the database has not heard of the others either.
+  live.splice(1)
+  for (const isAway of [false, true, false]) {
+    database.isAway = isAway
+    await say({ fra1: 'down' })
+    expect(incidents.recent()).toEqual([])
+  }
+  live.push('nyc1', 'sin1')
+  await say({ fra1: 'down', nyc1: 'down', sin1: 'up' })
+  expect(await stored()).toMatchObject([{ state: 'down', openedAt: agreedAt, vantages: ['fra1', 'nyc1'] }])
+  expect(states.at(-1)).toMatchObject({ state: 'down', since: agreedAt })
+})
+
+test('while the database is away, and until the others were heard again, no open incident is closed', async () => {
+  const { keep, say, stored, told, board, database } = await house({ live: ['fra1', 'nyc1', 'sin1'] })
+  await keep()
+  for (let round = 0; round < 5; round++) await say({ fra1: 'up', nyc1: 'down', sin1: 'down' })
+  const [open] = await stored()
+
+  database.isAway = true
+  for (let round = 0; round < 10; round++) await say({ fra1: 'up', nyc1: 'down', sin1: 'down' })
+  expect(board.entry('ethereum', 'own')).toMatchObject({ confirmedBy: 1, health: { verdict: 'up' } })
+  database.isAway = false
+  await say({ fra1: 'up' })
+  for (let round = 0; round < 5; round++) await say({ fra1: 'up', nyc1: 'down', sin1: 'down' })
+
+  expect(await stored()).toEqual([open])
+  expect(told).toEqual(['adopts ethereum', 'down'])
+})
+
+test('a place that died while the database was away is not waited for longer than it would need', async () => {
+  const { keep, say, incidents, database } = await house({ live: ['fra1', 'nyc1'] })
+  await keep()
+  for (let round = 0; round < 5; round++) await say({ fra1: 'up', nyc1: 'up' })
+  database.isAway = true
+  for (let round = 0; round < 10; round++) await say({ fra1: 'down' })
+  database.isAway = false
+
+  for (let round = 0; round < 3; round++) await say({ fra1: 'down' })
+  expect(incidents.open()).toEqual([])
+  await say({ fra1: 'down' })
+
+  expect(incidents.open()).toMatchObject([{ state: 'down', vantages: ['fra1'] }])
+})
+
+test('the only place of a cluster goes on alone while the database is away', async () => {
+  const { keep, say, incidents, database } = await house({ live: ['fra1'] })
+  await keep()
+  for (let round = 0; round < 5; round++) await say({ fra1: 'up' })
+
+  database.isAway = true
+  await say({ fra1: 'down' })
+  expect(incidents.open()).toMatchObject([{ state: 'down' }])
+  await say({ fra1: 'up' })
+
+  expect(incidents.open()).toEqual([])
 })
 
 test('who does not keep the network writes nothing', async () => {

@@ -1,0 +1,78 @@
+import type { Clock } from '../clock.ts'
+import type { UnixMs } from '../core/time.ts'
+import type { BoardEntry } from '../state/board.ts'
+
+/** Knows which places of a cluster may still have to say their word: until then, too few would decide. */
+export function createHeardPlaces({ clock, hearsOthers, liveVantages, leaseMs }: HeardPlacesDeps) {
+  const startedAt = clock.now()
+  /** So long the members of a place may take to claim their networks again. */
+  const returnMs = leaseMs + VOTE_WITHIN_MS
+  /** Places with a live member, and since when. */
+  let vantages: ReadonlyMap<string, UnixMs> = new Map()
+  let heardAt = startedAt
+  let isDeaf = false
+  /** The last time in which no votes of other members could be read, and for how long they were heard since. */
+  let silence = { from: startedAt, until: startedAt, heardMs: Number.POSITIVE_INFINITY }
+
+  function noteSilence(now: UnixMs): void {
+    const wasDeaf = isDeaf
+    isDeaf = !hearsOthers()
+    if (isDeaf) return
+    if (!wasDeaf) silence.heardMs += now - heardAt
+    else if (silence.heardMs < returnMs) silence.until = now
+    else silence = { from: heardAt, until: now, heardMs: 0 }
+    heardAt = now
+  }
+
+  return {
+    /**
+     * Call it once a second. Whether what is merged is what all places say: without the database, one of several would
+     * decide alone.
+     */
+    listen(now: UnixMs): boolean {
+      noteSilence(now)
+      // Who is live is known by the database, and by it only some time after it was away.
+      const isSettled = !isDeaf && silence.heardMs >= returnMs
+      const names = new Set([...(isSettled ? [] : vantages.keys()), ...liveVantages()])
+      vantages = new Map([...names].map((vantage) => [vantage, vantages.get(vantage) ?? now]))
+      return !isDeaf || vantages.size < 2
+    },
+
+    /** Whether a new place, or one that this member has not known since it began to keep the network, is missing. */
+    isEarly({ health, places }: BoardEntry, since: UnixMs, now: UnixMs): boolean {
+      const withinMs = 2 * health.endpoint.intervalMs + VOTE_WITHIN_MS
+      // The other members of a cluster that starts may not be known yet.
+      if (now - startedAt < Math.min(withinMs, leaseMs)) return true
+      for (const [vantage, from] of vantages) {
+        const isNew = now - Math.max(since, from) < withinMs
+        if (isNew && !places.some((place) => place.counted && place.vantage === vantage)) return true
+      }
+      return false
+    },
+
+    /** Whether a place that was heard before the database was away may still say its word again. */
+    isAwaited({ health, places }: BoardEntry): boolean {
+      const { from, until, heardMs } = silence
+      const { intervalMs } = health.endpoint
+      const withinMs = 2 * intervalMs + VOTE_WITHIN_MS
+      // In a shorter time no vote expires.
+      if (until - from < intervalMs - VOTE_WITHIN_MS) return false
+      if (heardMs >= Math.max(withinMs, returnMs)) return false
+      return places.some(({ counted, lastPolledAt }) => {
+        return !counted && lastPolledAt !== null && lastPolledAt < until && lastPolledAt + withinMs >= from
+      })
+    },
+  }
+}
+
+export interface HeardPlacesDeps {
+  /** Places with a live member. */
+  readonly liveVantages: () => ReadonlySet<string>
+  /** Whether the votes of other members were read just now. */
+  readonly hearsOthers: () => boolean
+  readonly leaseMs: number
+  readonly clock: Pick<Clock, 'now'>
+}
+
+/** A first poll takes an interval, and its vote a second or two. */
+const VOTE_WITHIN_MS = 2000
