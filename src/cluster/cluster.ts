@@ -33,7 +33,7 @@ export function createCluster(deps: ClusterDeps): Cluster {
     leaseMs,
     self,
     networks: () => shared,
-    hooks: { onClaimed, onLost: (lease) => void handOver(lease), beforeRelease },
+    hooks: { onClaimed, onLost: (lease) => void handOver(lease, false), beforeRelease },
   })
   const rounds = createLoop({ clock, everyMs: Math.min(ROUND_EVERY_MS, leaseMs / 3), run: round })
   const exchange = createExchange({
@@ -68,14 +68,14 @@ export function createCluster(deps: ClusterDeps): Cluster {
     hooks.onOwned(network, token)
   }
 
-  async function handOver({ kind, network }: HeldLease): Promise<void> {
+  async function handOver({ kind, network }: HeldLease, isGivenBack: boolean): Promise<void> {
     if (kind === 'keep') return hooks.onDropped(network)
     polledSince.delete(network)
-    await hooks.onReleased(network)
+    await hooks.onReleased(network, isGivenBack)
   }
 
   async function beforeRelease(given: readonly HeldLease[]): Promise<void> {
-    await Promise.all(given.map(handOver))
+    await Promise.all(given.map((lease) => handOver(lease, true)))
     // What is not written now is polled by the next holder at once.
     await exchange.write().catch(() => undefined)
   }
@@ -94,7 +94,7 @@ export function createCluster(deps: ClusterDeps): Cluster {
     }
     if (isAway) log.info({}, 'cluster: the database answers again')
     isAway = false
-    for (const network of polledSince.keys()) if (isPolledElsewhere(network)) void handOver(leaseOf(network))
+    for (const network of polledSince.keys()) if (isPolledElsewhere(network)) void handOver(leaseOf(network), false)
     // Expired leases are left to their holders for a while, who may be gone.
     if (!leases.mayTakeOver()) pollWithoutLease()
     return againInMs
@@ -214,8 +214,11 @@ export interface ClusterDeps {
 export interface ClusterHooks {
   /** Poll this network from now on. `token` is `null` without a lease, while the database is away; one may follow. */
   readonly onOwned: (network: string, token: number | null) => void
-  /** Stop polling this network. When it is given back, this is awaited before another member may claim it. */
-  readonly onReleased: (network: string) => void | Promise<void>
+  /**
+   * Stop polling this network. When it is given back, this is awaited before another member may claim it; else another one
+   * has it already.
+   */
+  readonly onReleased: (network: string, isGivenBack: boolean) => void | Promise<void>
   readonly onKept: (network: string, token: number) => void
   readonly onDropped: (network: string) => void | Promise<void>
   /** Every second, and after every change. */

@@ -47,13 +47,15 @@ export function createOwnedNetworks({ store, poller, scheduler, reschedule, cloc
       })
     },
 
-    /** Stops polling at once; resolves when the next owner can continue. */
-    async release(network: string): Promise<void> {
+    /** Stops polling at once; resolves when the next owner can continue, if it waits for that. */
+    async release(network: string, isGivenBack: boolean): Promise<void> {
       gained.delete(network)
       if (!owned.delete(network)) return
       reschedule()
-      poller.save(network)
+      // Who has taken the network has judged it anew since.
+      if (isGivenBack) poller.save(network)
       poller.leave(network)
+      if (!isGivenBack) return
       const written = new AbortController()
       await Promise.race([store.flush(), clock.sleep(WITHIN_MS, written.signal)])
       written.abort()

@@ -203,6 +203,28 @@ describe('a change of the owner', () => {
     expect(shows(b).health).toMatchObject({ verdict: 'down', since })
   })
 
+  test('the last one is told whether it gives the network back, or another has taken it', async () => {
+    const { pass, member } = createWorld()
+    const both = { networks: ['n', 'o'] }
+    const a = member('a', 'fra1', both)
+    await pass(2000)
+    const b = member('b', 'fra1', both)
+    await pass(4000)
+    const [given, left] = b.polls('n') ? ['n', 'o'] : ['o', 'n']
+    expect(a.released).toEqual([[given, true]])
+
+    a.pause()
+    await pass(LEASE_MS + 2000)
+    expect(b.polls(left)).toBe(true)
+    a.resume()
+    await pass(100)
+
+    expect(a.released).toEqual([
+      [given, true],
+      [left, false],
+    ])
+  })
+
   test('a member that stops frees its leases, and another polls within a second', async () => {
     const { pass, member } = createWorld()
     const a = member('a', 'fra1')

@@ -14,6 +14,8 @@ export function createPollingMember(options: PollingMemberOptions) {
   const { id, vantage, clock, tables, leaseMs, networks } = options
   const polled = new Set<string>()
   const kept = new Set<string>()
+  /** Networks that it polls no more, and whether it gave them back. */
+  const released: [network: string, isGivenBack: boolean][] = []
   const local = createBoard({ countsChanges: false })
   const shown = createBoard()
   const databaseClock = createDatabaseClock(clock)
@@ -46,7 +48,10 @@ export function createPollingMember(options: PollingMemberOptions) {
     storeStatus: () => ({ reachable: true, since: 0, spoolRows: 0, lagMs: null }),
     hooks: {
       onOwned: (name) => void polled.add(name),
-      onReleased: (name) => void polled.delete(name),
+      onReleased(name, isGivenBack) {
+        polled.delete(name)
+        released.push([name, isGivenBack])
+      },
       onKept: (name) => void kept.add(name),
       onDropped: (name) => void kept.delete(name),
       onMerged: () => undefined,
@@ -80,6 +85,7 @@ export function createPollingMember(options: PollingMemberOptions) {
     shown,
     polled,
     kept,
+    released,
     pollNow,
     says: (name: string, health: Partial<Health>) => void said.set(name, health),
     start(): Promise<void> {

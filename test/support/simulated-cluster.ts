@@ -212,6 +212,7 @@ export function createSimulatedMember(options: SimulatedMemberOptions) {
     cluster,
     local: member.local,
     shown: member.shown,
+    released: member.released,
     pollNow: member.pollNow,
     says: member.says,
     staleSends: staleSends as readonly AcceptedWrite[],
