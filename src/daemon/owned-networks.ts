@@ -34,6 +34,7 @@ export function createOwnedNetworks({ store, poller, scheduler, reschedule, cloc
       // The votes of the previous owner may expire before the first regular turn.
       for (const { endpoint } of saved) if (names.includes(networkOf(endpoint))) scheduler.pollSoon(endpoint)
     }
+    takingUp = null
   }
 
   return {
@@ -42,9 +43,7 @@ export function createOwnedNetworks({ store, poller, scheduler, reschedule, cloc
     take(network: string): void {
       if (owned.has(network)) return
       gained.add(network)
-      takingUp ??= takeUp().finally(() => {
-        takingUp = null
-      })
+      takingUp ??= takeUp()
     },
 
     /** Stops polling at once; resolves when the next owner can continue, if it waits for that. */
