@@ -1,4 +1,5 @@
 import type { ClusterHint, ClusterTables, ClusterView, HeldLease, LeaseKey, StoredVote } from '../cluster-tables.ts'
+import type { Use } from './connections.ts'
 import type { Database } from './database.ts'
 import { isNew, NOTHING_SEEN, SEEN_NOW, type Seen } from './versions.ts'
 
@@ -13,8 +14,9 @@ export function createClusterTables(database: Database): ClusterTables {
     for (const [listener, of] of listeners) if (member !== of) listener(hint)
   }
 
-  const query = <Row>(text: string, values: readonly unknown[]) =>
-    database.query<Row>(text, values, { withinMs: ANSWER_WITHIN_MS })
+  const query = <Row>(text: string, values: readonly unknown[], use: Use = 'all else') =>
+    database.query<Row>(text, values, { withinMs: ANSWER_WITHIN_MS, use })
+  const queryLeases = <Row>(text: string, values: readonly unknown[]) => query<Row>(text, values, 'leases')
 
   async function readPage(seen: Seen, member: string, after: PagedVote | null): Promise<VotePage> {
     const [row] = await query<VotePage>(READ_VOTES, [
@@ -32,13 +34,13 @@ export function createClusterTables(database: Database): ClusterTables {
 
   return {
     async view() {
-      const [row] = await query<ClusterView>(VIEW, [LISTED_MS])
+      const [row] = await queryLeases<ClusterView>(VIEW, [LISTED_MS])
       if (row === undefined) throw new Error('no row')
       return row
     },
 
     renew: ({ id, vantage, version, url, networksDigest, impaired }, held, leaseMs) =>
-      query<HeldLease>(RENEW, [
+      queryLeases<HeldLease>(RENEW, [
         id,
         vantage,
         version,
@@ -50,14 +52,14 @@ export function createClusterTables(database: Database): ClusterTables {
         held.map(({ token }) => token),
       ]),
 
-    claim: (member, wanted, leaseMs) => query<HeldLease>(CLAIM, [member, leaseMs, ...columnsOf(wanted)]),
+    claim: (member, wanted, leaseMs) => queryLeases<HeldLease>(CLAIM, [member, leaseMs, ...columnsOf(wanted)]),
 
     async release(member, held) {
-      await query(RELEASE, [member, ...columnsOf(held), held.map(({ token }) => token)])
+      await queryLeases(RELEASE, [member, ...columnsOf(held), held.map(({ token }) => token)])
     },
 
     async leave(member) {
-      await query(LEAVE, [member])
+      await queryLeases(LEAVE, [member])
     },
 
     async writeVotes(member, vantage, votes, isUrgent) {

@@ -5,52 +5,64 @@ import { lacksTls } from './database-error.ts'
 
 /** Connections to one address. `prefer`, the default of `sslmode`, falls back to none where the server has no TLS. */
 export interface Connections {
-  connect(): Promise<PoolClient>
-  /** Not of the pool. */
+  connect(use: Use): Promise<PoolClient>
+  /** Not of a pool. */
   newClient(): Client
-  /** Whether the pool has all the connections that it may have. */
-  isFull(): boolean
+  /** Whether all the connections for this use are there that may be. */
+  isFull(use: Use): boolean
   end(): Promise<void>
 }
 
-/** With the connection that listens, five at most. */
-const POOL_SIZE = 4
+/** Statements about leases have a connection of their own: they must not wait for any others. */
+export type Use = 'leases' | 'all else'
+
+/** Of a daemon without `cluster`, which has no leases. With the connection that has its lock, or that listens, five. */
+const ALL = 4
 
 /** Loads the client; connects to nothing yet. */
-export async function createConnections(url: Secret): Promise<Connections> {
+export async function createConnections(url: Secret, isAlone: boolean): Promise<Connections> {
+  const sizes = { leases: 1, 'all else': isAlone ? ALL : ALL - 1 }
   const { Client, Pool, types } = (await import('pg')).default
   const { settings, withoutTls, isTlsOptional } = settingsOf(url.reveal(), (oid, format) =>
     // Counts, times and heights are safe integers.
     oid === types.builtins.INT8 ? Number : types.getTypeParser(oid, format),
   )
   let current = settings
-  let pool = newPool()
+  let pools = newPools()
 
-  function newPool(): Pool {
-    const fresh = new Pool({ ...current, max: POOL_SIZE, idleTimeoutMillis: 30_000 })
+  function newPools(): Readonly<Record<Use, Pool>> {
+    return { leases: newPool('leases'), 'all else': newPool('all else') }
+  }
+
+  function newPool(use: Use): Pool {
+    const fresh = new Pool({ ...current, max: sizes[use], idleTimeoutMillis: 30_000 })
     // A connection that ends while it is not used: the next statement opens another.
     fresh.on('error', () => undefined)
     return fresh
   }
 
+  async function endAll(ended: Readonly<Record<Use, Pool>>): Promise<void> {
+    await Promise.all(Object.values(ended).map((pool) => pool.end()))
+  }
+
   return {
-    async connect() {
-      const tried = pool
+    async connect(use) {
+      const tried = pools
       try {
-        return await tried.connect()
+        return await tried[use].connect()
       } catch (error) {
         if (!isTlsOptional || !lacksTls(error)) throw error
-        if (pool === tried) {
+        if (pools === tried) {
           current = withoutTls
-          pool = newPool()
-          void tried.end()
+          pools = newPools()
+          void endAll(tried)
         }
-        return pool.connect()
+        return pools[use].connect()
       }
     },
     newClient: () => new Client(current),
-    isFull: () => pool.totalCount >= POOL_SIZE,
-    end: () => pool.end(),
+    isFull: (use) => pools[use].totalCount >= sizes[use],
+    end: () => endAll(pools),
   }
 }
 

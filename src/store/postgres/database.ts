@@ -32,6 +32,8 @@ export interface DatabaseDeps {
   readonly url: Secret
   /** The machine's own clock. */
   readonly clock: Clock
+  /** Whether it has no leases: their connection is then used for all else. */
+  readonly isAlone?: boolean
 }
 
 const PROBE_EVERY_MS = 1000
@@ -42,8 +44,8 @@ const MEASURE_EVERY_MS = 10_000
 const SERVER_NOW = 'SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::float8 AS now'
 
 /** Loads the client. The first statement opens the first connection. */
-export async function createDatabase({ url, clock }: DatabaseDeps): Promise<Database> {
-  const connections = await createConnections(url)
+export async function createDatabase({ url, clock, isAlone = false }: DatabaseDeps): Promise<Database> {
+  const connections = await createConnections(url, isAlone)
   let reachable = true
   let since = clock.now()
   /** The server's time at 0 of the monotonic clock: the wall clock here may be set. */

@@ -21,8 +21,9 @@ import { createSpooledWriter } from './spooled-writer.ts'
  */
 export async function openPostgresStore(options: PostgresOptions): Promise<Store & { readonly shared: SharedStore }> {
   const { url, path, clock, log } = options
-  const database = await createDatabase({ url, clock })
-  const gate = createGate(database, options.cluster === null, log)
+  const isAlone = options.cluster === null
+  const database = await createDatabase({ url, clock, isAlone })
+  const gate = createGate(database, isAlone, log)
   let spool: Spool | null = null
   try {
     const hasSpool = path !== null && spoolExists(path)

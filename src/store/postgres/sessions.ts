@@ -1,5 +1,5 @@
 import type { PoolClient, QueryConfig } from 'pg'
-import { ANSWER_WITHIN_MS, type Connections } from './connections.ts'
+import { ANSWER_WITHIN_MS, type Connections, type Use } from './connections.ts'
 import { DatabaseError, databaseErrorOf } from './database-error.ts'
 
 /** Runs statements, each on a connection of the pool. */
@@ -25,27 +25,28 @@ export interface QueryOptions {
   readonly withinMs?: number
   /** Rows as arrays of values, which cost half as much as objects. */
   readonly asArrays?: boolean
+  readonly use?: Use
 }
 
 export function createSessions(connections: Connections, reached: (is: boolean) => void): Sessions {
   const names = new Map<string, string>()
 
   /** Runs `work` on one connection, which is closed afterwards if its state is in doubt. */
-  async function using<T>(work: (client: PoolClient) => Promise<T>): Promise<T> {
+  async function using<T>(work: (client: PoolClient) => Promise<T>, use: Use = 'all else'): Promise<T> {
     let client: PoolClient | null = null
     let isBroken = false
     const end = () => {
       isBroken = true
     }
     try {
-      client = await connections.connect()
+      client = await connections.connect(use)
       client.on('error', end)
       const value = await work(client)
       reached(true)
       return value
     } catch (error) {
       const cause = databaseErrorOf(error)
-      const isPoolBusy = client === null && connections.isFull() && cause.message.endsWith('timeout')
+      const isPoolBusy = client === null && connections.isFull(use) && cause.message.endsWith('timeout')
       const trouble = cause instanceof DatabaseError && !isPoolBusy ? cause.trouble : null
       // A server that only reads was demoted, and its successor may have the same name.
       if (trouble === 'unreachable' || trouble === 'read-only') isBroken = true
@@ -92,7 +93,7 @@ export function createSessions(connections: Connections, reached: (is: boolean) 
   }
 
   return {
-    query: (text, values, options) => using((client) => queryOn(client)(text, values, options)),
+    query: (text, values, options) => using((client) => queryOn(client)(text, values, options), options?.use),
 
     transaction: (work) => inTransaction('BEGIN', work),
     snapshot: (work) => inTransaction('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY', work),

@@ -133,6 +133,37 @@ describe.skipIf(skip)('leases', () => {
     },
   )
 
+  test('are renewed while everything else waits for a connection, of which there are five', async () => {
+    const { tables, database } = await opened(await server.createDatabase())
+    tables.onHint('a', () => undefined)
+    await hearing(database, 1)
+    const held = await tables.claim('a', [poll('n')], LEASE_MS)
+    let end = () => {}
+    const ended = new Promise<void>((resolve) => {
+      end = resolve
+    })
+    onTestFinished(end)
+    let begun = 0
+    const busy = Array.from({ length: 10 }, () =>
+      database
+        .transaction(async () => {
+          begun++
+          await ended
+        })
+        .catch(() => undefined),
+    )
+    await until(() => begun === 3, 'no connection is free')
+
+    expect(await tables.renew(member('a'), held, LEASE_MS)).toEqual(held)
+    expect((await tables.view()).leases).toHaveLength(1)
+    await tables.release('a', held)
+    expect(begun).toBe(3)
+    end()
+    await Promise.all(busy)
+    const [row] = await database.query('SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()')
+    expect(row).toEqual({ count: 5 })
+  })
+
   test('released leases are free at once, and the others hear of it', async () => {
     const url = await server.createDatabase()
     const [one, other] = [await opened(url), await opened(url)]
