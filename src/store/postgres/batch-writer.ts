@@ -1,6 +1,6 @@
 import { type EndpointKey, networkOf } from '../../core/endpoint.ts'
 import type { TimeRange } from '../../core/verdict/availability.ts'
-import type { Batch, Fence, Registration } from '../batches.ts'
+import type { Batch, Fence, NotificationJson, Registration } from '../batches.ts'
 import { POLL_NUMBERS, VERDICT_BITS } from '../poll-columns.ts'
 import { SLOT_MS } from '../resolution.ts'
 import { bigints } from './arrays.ts'
@@ -79,8 +79,12 @@ export function createBatchWriter({ database, partitions, vantageId, cluster }: 
     let refused = 0
     for (const event of records) {
       const fence = fenceOf(event)
-      if (fence !== null && !allows(losses, fence)) refused++
-      else await writeRecord(query, event, cluster?.member ?? '')
+      if (fence === null || allows(losses, fence)) {
+        await writeRecord(query, event, cluster?.member ?? '')
+        continue
+      }
+      refused++
+      if (event.kind === 'save-incident') await saveNotifications(query, event.notifications.filter(isSent), fence)
     }
     return { refused }
   }
@@ -230,9 +234,11 @@ function mergedOf({ merged, registered }: Plan, losses: Losses, ids: EndpointIds
 
 /** A sent message stays sent, even if the daemon has lost the network since: only that daemon knows. */
 function fenceOf(event: RecordEvent): Fence | null {
-  if (event.kind === 'save-notification' && !event.notification.waiting) return null
+  if (event.kind === 'save-notification' && isSent(event.notification)) return null
   return ('fence' in event && event.fence) || null
 }
+
+const isSent = ({ waiting }: NotificationJson): boolean => !waiting
 
 async function saveHealths(
   query: Query,
@@ -273,14 +279,15 @@ async function addHashChanges(query: Query, ids: EndpointIds, vantageId: number,
   )
 }
 
+async function saveNotifications(query: Query, notifications: readonly NotificationJson[], fence?: Fence) {
+  for (const notification of notifications) await saveNotification(query, notification, fence?.token ?? null)
+}
+
 async function writeRecord(query: Query, event: RecordEvent, member: string): Promise<void> {
   switch (event.kind) {
     case 'save-incident':
       await saveIncident(query, event.incident, event.fence?.token ?? null)
-      for (const notification of event.notifications) {
-        await saveNotification(query, notification, event.fence?.token ?? null)
-      }
-      return
+      return saveNotifications(query, event.notifications, event.fence)
     case 'save-notification':
       return saveNotification(query, event.notification, event.fence?.token ?? null)
     case 'save-silence':

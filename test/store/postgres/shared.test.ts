@@ -269,6 +269,22 @@ describe.skipIf(skip)('a store that several daemons share', () => {
     expect(await store.notifications({ about: 'latest', limit: 9 })).toMatchObject([{ id: 'n', waiting: false }])
   })
 
+  test('accepts that a notification was sent also with an incident that it refuses', async () => {
+    const url = await server.createDatabase()
+    const { store } = await member(url, 'fra1')
+    const notification = { id: 'n', channel: 'ops', incident: 'mine', createdAt: BASE, network: 'ethereum', value: {} }
+    store.saveIncident(incidentOf('mine'), [{ ...notification, waiting: true }])
+    await store.flush()
+
+    await claimed(url, 'keep', '', 2, BASE)
+    store.saveIncident({ ...incidentOf('mine'), closedAt: BASE + 1 }, [{ ...notification, id: 'late', waiting: true }])
+    store.saveNotification({ ...notification, waiting: false })
+    await store.flush()
+
+    expect(await store.incident('mine')).toMatchObject({ closedAt: null })
+    expect(await store.notifications({ about: 'latest', limit: 9 })).toMatchObject([{ id: 'n', waiting: false }])
+  })
+
   test('accepts what waited for the database if no member had claimed the network when it was written', async () => {
     const url = await server.createDatabase()
     const { store } = await member(url, 'fra1', join(temporaryDirectory(), 'spool.db'))
