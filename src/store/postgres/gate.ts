@@ -86,7 +86,12 @@ function troubleOf(refusal: StoreRefusal): StoreTrouble {
       return 'read-only'
     case 'store-in-use':
       return 'busy'
-    default:
+    case 'bad-url':
+    case 'foreign-database':
+    case 'network-disk':
+    case 'newer-schema':
+    case 'postgres-too-old':
+    case 'sqlite-too-old':
       return 'other'
   }
 }

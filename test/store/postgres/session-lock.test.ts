@@ -24,12 +24,12 @@ async function lockOver(onConnected: (relay: Relay) => void = () => undefined) {
     const connectionString = url.replace(`:${server.port}`, `:${relay.port}`)
     const client = new Client({ connectionString, query_timeout: 300, connectionTimeoutMillis: 300 })
     const connect: () => Promise<Client> = client.connect.bind(client)
-    client.connect = (async () => {
+    client.connect = async () => {
       counts.opened++
       await connect()
       onConnected(relay)
       return client
-    }) as typeof client.connect
+    }
     client.once('end', () => counts.ended++)
     return client
   })
