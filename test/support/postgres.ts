@@ -81,6 +81,8 @@ export async function startPostgres(settings: readonly string[] = []): Promise<P
     child.kill(signal)
     await ended
     for (const pid of children) killQuietly(pid)
+    // A server does not start while one of them still has the memory that they shared.
+    while (children.some(isRunning)) await new Promise((resolve) => setTimeout(resolve, 5))
   }
 
   async function run(text: string, url = `postgres://postgres@127.0.0.1:${port}/postgres`) {
@@ -168,6 +170,15 @@ function childrenOf(pid: number | undefined): number[] {
 function signalAll(pid: number | undefined, signal: NodeJS.Signals): void {
   if (pid === undefined) return
   for (const one of [pid, ...childrenOf(pid)]) killQuietly(one, signal)
+}
+
+/** Whether it has not ended; one that has ended may still wait for its parent. */
+function isRunning(pid: number): boolean {
+  try {
+    return !/^State:\s+[ZX]/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'))
+  } catch {
+    return false
+  }
 }
 
 function killQuietly(pid: number, signal: NodeJS.Signals = 'SIGKILL'): void {
