@@ -51,7 +51,7 @@ export function createOwnedNetworks({ store, poller, scheduler, reschedule, cloc
       gained.delete(network)
       if (!owned.delete(network)) return
       reschedule()
-      // Who has taken the network has judged it anew since.
+      // Its new owner has judged the network since.
       if (isGivenBack) poller.save(network)
       poller.leave(network)
       if (!isGivenBack) return

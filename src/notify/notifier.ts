@@ -64,7 +64,7 @@ const MOST_AT_ONCE = 200
 
 export function createNotifier(deps: NotifierDeps): Notifier {
   const { clock, store, member } = deps
-  /** Networks of which it is known what channels have heard: before that, an open incident would be told again. */
+  /** Networks whose sent messages were read: before that, an open incident would be sent again. */
   const adopted = new Set<string>()
   const tells = (network: string) => deps.tells === undefined || (deps.tells(network) && adopted.has(network))
   const http = createHttpDelivery({ clock })
@@ -324,7 +324,7 @@ export interface NotifierDeps extends Pick<ImpairmentDeps, 'trouble' | 'polls' |
   readonly store: Pick<Store, 'saveNotification' | 'notifications' | 'flush'>
   readonly silences: Pick<Silences, 'covers' | 'begun'>
   /**
-   * Whether this daemon tells of the network's incidents; by default it tells of all. With it, a message is sent only
+   * Whether this daemon sends messages about the network's incidents; by default about all. With it, a message is sent only
    * once its row is found in the store, which accepts it from one daemon alone.
    */
   readonly tells?: ((network: string) => boolean) | undefined

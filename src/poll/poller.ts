@@ -96,7 +96,7 @@ export function createPoller(deps: PollerDeps): Poller {
     if (forked !== before.forked) log.warn({ network: name }, forked ? 'network forked' : 'network fork resolved')
   }
 
-  /** Closes the incidents of what is no longer configured. */
+  /** Closes the incidents of endpoints and networks that are no longer configured. */
   function retainIncidents(): void {
     recorder.retain(endpoints.keys(), endpoints.networks(), clock.now())
   }
