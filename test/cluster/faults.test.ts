@@ -6,6 +6,7 @@ import { startRelay } from '../support/relay.ts'
 import { requirePackage } from '../support/system-package.ts'
 import {
   clusterOf,
+  everyoneHears,
   everyoneShows,
   INTERVAL_MS,
   incidentsOf,
@@ -14,6 +15,7 @@ import {
   NAMES,
   type Nodes,
   ownerOf,
+  placesOf,
   startMember,
   startNodes,
   stateOf,
@@ -181,8 +183,7 @@ describe.skipIf(skip)('a place', () => {
   test('that is cut off from all nodes does not count: no endpoint is down, and no incident is opened', async () => {
     const url = await server.createDatabase()
     const members = await Promise.all(VANTAGES.map((vantage) => startMember({ url, vantage, nodes })))
-    await until(async () => (await clusterOf(members[0] as RunningDaemon)).leases.length === 3, 'owners')
-    for (const name of NAMES) await everyoneShows(members, 'up', name)
+    await everyoneHears(members, VANTAGES)
 
     for (const name of NAMES) nodes.of('fra1', name).inject({ kind: 'hang' })
     const [first] = members
@@ -190,7 +191,7 @@ describe.skipIf(skip)('a place', () => {
     const seen = new Set<string>()
     await until(async () => {
       for (const member of members) for (const name of NAMES) seen.add(await stateOf(member, name))
-      const places = await Promise.all(members.map(placesOf))
+      const places = await Promise.all(members.map((member) => placesOf(member)))
       return places.every((of) => of.get('fra1') === false && of.get('nyc1') === true)
     }, 'it does not count')
     for (let round = 0; round < 20; round++)
@@ -200,12 +201,6 @@ describe.skipIf(skip)('a place', () => {
     for (const member of members) expect(await incidentsOf(member)).toEqual([])
   })
 })
-
-async function placesOf(daemon: RunningDaemon): Promise<Map<string, boolean>> {
-  const { text } = await daemon.get('/api/v1/endpoints/net/a')
-  const { vantages } = JSON.parse(text) as { vantages: { vantage: string; counted: boolean }[] }
-  return new Map(vantages.map(({ vantage, counted }) => [vantage, counted]))
-}
 
 describe.skipIf(skip)('members', () => {
   test('that join and leave leave each network with exactly one owner, and none unpolled', async () => {
@@ -275,10 +270,7 @@ describe.skipIf(skip)('members', () => {
         startMember({ url, vantage: 'nyc1', nodes, env: off('-3600') }),
         startMember({ url, vantage: 'sin1', nodes }),
       ])
-      await everyoneShows(members, 'up')
-      for (const member of members) {
-        await until(async () => [...(await placesOf(member)).values()].filter(Boolean).length === 3, 'all places count')
-      }
+      await everyoneHears(members, VANTAGES)
 
       nodes.of('fra1', 'a').inject({ kind: 'http', status: 503 })
       nodes.of('nyc1', 'a').inject({ kind: 'http', status: 503 })

@@ -113,7 +113,6 @@ export async function stateOf(daemon: RunningDaemon, name = 'a', network = 'net'
   return (await daemon.endpoint(network, name)).state
 }
 
-/** The member that polls the network for the vantage. */
 /** How many polls the member has made. */
 export async function pollsOf(daemon: RunningDaemon): Promise<number> {
   const { text } = await daemon.get('/metrics')
@@ -121,6 +120,7 @@ export async function pollsOf(daemon: RunningDaemon): Promise<number> {
   return Number(runs?.[1])
 }
 
+/** The member that polls the network for the vantage. */
 export async function ownerOf(
   daemons: readonly RunningDaemon[],
   vantage: string,
@@ -139,6 +139,21 @@ export async function everyoneShows(daemons: readonly RunningDaemon[], state: st
   for (const daemon of daemons) {
     await until(async () => (await stateOf(daemon, name)) === state, `${name} is ${state}`)
   }
+}
+
+/** Whether each place counts, for one endpoint. */
+export async function placesOf(daemon: RunningDaemon, name = 'a'): Promise<ReadonlyMap<string, boolean>> {
+  const { text } = await daemon.get(`/api/v1/endpoints/net/${name}`)
+  const { vantages } = JSON.parse(text) as { vantages: { vantage: string; counted: boolean }[] }
+  return new Map(vantages.map(({ vantage, counted }) => [vantage, counted]))
+}
+
+/** Until then, a member may show what it alone sees. */
+export async function everyoneHears(daemons: readonly RunningDaemon[], vantages: readonly string[]): Promise<void> {
+  await until(async () => {
+    const places = await Promise.all(daemons.flatMap((daemon) => NAMES.map((name) => placesOf(daemon, name))))
+    return places.every((of) => vantages.every((vantage) => of.get(vantage) === true))
+  }, 'everyone hears all places')
 }
 
 /** The longest time between two requests to an endpoint, until now. */
