@@ -1,6 +1,6 @@
 import { type EndpointKey, networkOf } from '../../core/endpoint.ts'
 import type { TimeRange } from '../../core/verdict/availability.ts'
-import type { Batch, Fence, NotificationJson, Registration } from '../batches.ts'
+import type { Batch, Fence, IncidentJson, NotificationJson, Registration } from '../batches.ts'
 import { POLL_NUMBERS, VERDICT_BITS } from '../poll-columns.ts'
 import { SLOT_MS } from '../resolution.ts'
 import { bigints } from './arrays.ts'
@@ -11,7 +11,15 @@ import { allows, holdKept, type Losses, lostAt, type Owned, type Right, readLoss
 import { cursorsOf, lockAlone, lockShared, type Marks, rollingOf } from './marks.ts'
 import type { Partitions } from './partitions.ts'
 import { amendPolls, insertPolls, MERGED } from './polls.ts'
-import { addAdminCall, saveAlias, saveIncident, saveNote, saveNotification, saveSilence } from './records.ts'
+import {
+  addAdminCall,
+  type Fenced,
+  saveAlias,
+  saveIncidents,
+  saveNote,
+  saveNotifications,
+  saveSilence,
+} from './records.ts'
 import { recount, replaceMaintenance } from './recount-stored.ts'
 import type { Query } from './sessions.ts'
 
@@ -76,17 +84,21 @@ export function createBatchWriter({ database, partitions, vantageId, cluster }: 
   async function writeRecords(query: Query, { records }: Plan) {
     const fences = cluster === null ? [] : records.flatMap((event) => fenceOf(event) ?? [])
     const losses = await holdKept(query, cluster?.member ?? '', fences)
-    let refused = 0
-    for (const event of records) {
-      const fence = fenceOf(event)
-      if (fence === null || allows(losses, fence)) {
-        await writeRecord(query, event, cluster?.member ?? '')
-        continue
-      }
-      refused++
-      if (event.kind === 'save-incident') await saveNotifications(query, event.notifications.filter(isSent), fence)
-    }
-    return { refused }
+    const refused = new Set(
+      records.filter((event) => {
+        const fence = fenceOf(event)
+        return fence !== null && !allows(losses, fence)
+      }),
+    )
+    const kept = records.filter((event) => !refused.has(event))
+    const told = records.flatMap((event) => {
+      const all = notificationsOf(event)
+      return refused.has(event) ? all.filter(({ record }) => isSent(record)) : all
+    })
+    await saveIncidents(query, kept.flatMap(incidentOf))
+    await saveNotifications(query, told)
+    for (const event of kept) await writeOther(query, event, cluster?.member ?? '')
+    return { refused: refused.size }
   }
 
   return {
@@ -279,17 +291,23 @@ async function addHashChanges(query: Query, ids: EndpointIds, vantageId: number,
   )
 }
 
-async function saveNotifications(query: Query, notifications: readonly NotificationJson[], fence?: Fence) {
-  for (const notification of notifications) await saveNotification(query, notification, fence?.token ?? null)
+function incidentOf(event: RecordEvent): Fenced<IncidentJson>[] {
+  return event.kind === 'save-incident' ? [{ record: event.incident, token: event.fence?.token ?? null }] : []
 }
 
-async function writeRecord(query: Query, event: RecordEvent, member: string): Promise<void> {
+function notificationsOf(event: RecordEvent): Fenced<NotificationJson>[] {
+  const of = event.kind === 'save-notification' ? [event.notification] : []
+  const all = event.kind === 'save-incident' ? event.notifications : of
+  const token = 'fence' in event ? (event.fence?.token ?? null) : null
+  return all.map((record) => ({ record, token }))
+}
+
+/** Writes what is neither an incident nor a notification: these come in great numbers, and are written together. */
+async function writeOther(query: Query, event: RecordEvent, member: string): Promise<void> {
   switch (event.kind) {
     case 'save-incident':
-      await saveIncident(query, event.incident, event.fence?.token ?? null)
-      return saveNotifications(query, event.notifications, event.fence)
     case 'save-notification':
-      return saveNotification(query, event.notification, event.fence?.token ?? null)
+      return
     case 'save-silence':
       return saveSilence(query, event.silence)
     case 'save-note':

@@ -2,40 +2,83 @@ import type { Note } from '../../core/incident/note.ts'
 import type { Silence } from '../../core/incident/silence.ts'
 import type { AdminCall, AliasRecord } from '../../core/routing/alias.ts'
 import type { IncidentJson, NotificationJson } from '../batches.ts'
+import { bigints } from './arrays.ts'
 import type { Query } from './sessions.ts'
 
-/**
- * Writes single records in their current state, each of which replaces the stored one; but not one that was written under a
- * later token. Without a token it always does.
- */
-export async function saveIncident(query: Query, incident: IncidentJson, token: number | null): Promise<void> {
-  const { id, network, endpoint, openedAt, closedAt, absorbed, json } = incident
-  await query(
-    `INSERT INTO incidents AS stored (id, network, endpoint, opened_ms, closed_ms, absorbed, value, token, version)
-     VALUES ($1, $2, $3, $4, $5, $6, $7, coalesce($8::bigint, 0), heartline_version())
-     ON CONFLICT (id) DO UPDATE SET network = excluded.network, endpoint = excluded.endpoint,
-       opened_ms = excluded.opened_ms, closed_ms = excluded.closed_ms, absorbed = excluded.absorbed,
-       value = excluded.value, token = greatest(stored.token, excluded.token), version = excluded.version
-     WHERE $8::bigint IS NULL OR stored.token <= $8::bigint`,
-    texts([id, network, endpoint, openedAt, closedAt, absorbed, json, token]),
-  )
+/** A record and the token under which it was written; `null` without one. */
+export interface Fenced<R> {
+  readonly record: R
+  readonly token: number | null
 }
 
+/**
+ * Writes records in their current state, each of which replaces the stored one; but not one that was written under a later
+ * token. Without a token it always does.
+ */
+export async function saveIncidents(query: Query, incidents: readonly Fenced<IncidentJson>[]): Promise<void> {
+  await inParts(incidents, async (records, tokens, isFenced) => {
+    await query(SAVE_INCIDENTS, [
+      texts(records.map(({ id }) => id)),
+      texts(records.map(({ network }) => network)),
+      texts(records.map(({ endpoint }) => endpoint)),
+      bigints(records.map(({ openedAt }) => openedAt)),
+      bigints(records.map(({ closedAt }) => closedAt)),
+      records.map(({ absorbed }) => absorbed),
+      texts(records.map(({ json }) => json)),
+      bigints(tokens),
+      isFenced,
+    ])
+  })
+}
+
+const SAVE_INCIDENTS = `
+  INSERT INTO incidents AS stored (id, network, endpoint, opened_ms, closed_ms, absorbed, value, token, version)
+  SELECT *, heartline_version() FROM unnest($1::text[], $2::text[], $3::text[], $4::bigint[], $5::bigint[],
+    $6::boolean[], $7::text[], $8::bigint[])
+  ON CONFLICT (id) DO UPDATE SET network = excluded.network, endpoint = excluded.endpoint,
+    opened_ms = excluded.opened_ms, closed_ms = excluded.closed_ms, absorbed = excluded.absorbed,
+    value = excluded.value, token = greatest(stored.token, excluded.token), version = excluded.version
+  WHERE NOT $9::boolean OR stored.token <= excluded.token`
+
 /** That a notification waits no more is known to its sender alone: this replaces every stored one. */
-export async function saveNotification(
-  query: Query,
-  notification: NotificationJson,
-  token: number | null,
+export async function saveNotifications(query: Query, notifications: readonly Fenced<NotificationJson>[]) {
+  await inParts(notifications, async (records, tokens, isFenced) => {
+    await query(SAVE_NOTIFICATIONS, [
+      texts(records.map(({ id }) => id)),
+      texts(records.map(({ channel }) => channel)),
+      texts(records.map(({ incident }) => incident)),
+      bigints(records.map(({ createdAt }) => createdAt)),
+      records.map(({ waiting }) => waiting),
+      texts(records.map(({ json }) => json)),
+      bigints(tokens),
+      isFenced,
+    ])
+  })
+}
+
+const SAVE_NOTIFICATIONS = `
+  INSERT INTO notifications AS stored (id, channel, incident, created_ms, waiting, value, token, version)
+  SELECT *, heartline_version() FROM unnest($1::text[], $2::text[], $3::text[], $4::bigint[], $5::boolean[],
+    $6::text[], $7::bigint[])
+  ON CONFLICT (id) DO UPDATE SET waiting = excluded.waiting, value = excluded.value,
+    token = greatest(stored.token, excluded.token), version = excluded.version
+  WHERE NOT excluded.waiting OR NOT $8::boolean OR stored.token <= excluded.token`
+
+/** Of one statement, which cannot write a row twice: of records with one id the last counts, in the place of the first. */
+async function inParts<R extends { readonly id: string }>(
+  all: readonly Fenced<R>[],
+  write: (records: readonly R[], tokens: readonly number[], isFenced: boolean) => Promise<void>,
 ): Promise<void> {
-  const { id, channel, incident, createdAt, waiting, json } = notification
-  await query(
-    `INSERT INTO notifications AS stored (id, channel, incident, created_ms, waiting, value, token, version)
-     VALUES ($1, $2, $3, $4, $5, $6, coalesce($7::bigint, 0), heartline_version())
-     ON CONFLICT (id) DO UPDATE SET waiting = excluded.waiting, value = excluded.value,
-       token = greatest(stored.token, excluded.token), version = excluded.version
-     WHERE NOT excluded.waiting OR $7::bigint IS NULL OR stored.token <= $7::bigint`,
-    texts([id, channel, incident, createdAt, waiting, json, token]),
-  )
+  const last = [...new Map(all.map((one) => [one.record.id.replaceAll('\0', ''), one])).values()]
+  for (const isFenced of [true, false]) {
+    const part = last.filter(({ token }) => (token !== null) === isFenced)
+    if (part.length === 0) continue
+    await write(
+      part.map(({ record }) => record),
+      part.map(({ token }) => token ?? 0),
+      isFenced,
+    )
+  }
 }
 
 export async function saveSilence(query: Query, { id, network, endpoint, reason, from, until }: Silence) {

@@ -2,9 +2,15 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { systemClock } from '../../../src/clock.ts'
 import { followOtherMembers } from '../../../src/daemon/other-members.ts'
+import { Secret } from '../../../src/secret.ts'
 import { createIncidentLog } from '../../../src/state/incident-log.ts'
+import type { Batch } from '../../../src/store/batches.ts'
+import { createBatchWriter } from '../../../src/store/postgres/batch-writer.ts'
 import { createClusterTables } from '../../../src/store/postgres/cluster-tables.ts'
+import { openDatabase } from '../../../src/store/postgres/migrate.ts'
 import type { ClusterRights } from '../../../src/store/postgres/options.ts'
+import { createPartitions } from '../../../src/store/postgres/partitions.ts'
+import type { Query } from '../../../src/store/postgres/sessions.ts'
 import { until } from '../../support/daemon.ts'
 import { incident, incidentRecord } from '../../support/incident.ts'
 import { hasPostgres, type PostgresServer, startPostgres } from '../../support/postgres.ts'
@@ -56,6 +62,19 @@ const incidentOf = (id: string) => ({
   absorbed: false,
   value: {},
 })
+
+const outageOf = (id: string, closedAt: number | null, channels: readonly string[]) => {
+  const { value: _, ...incident } = incidentOf(id)
+  const notifications = channels.map((channel) => ({
+    id: `${id} ${channel}`,
+    channel,
+    incident: id,
+    createdAt: BASE,
+    waiting: true,
+    json: '{}',
+  }))
+  return { kind: 'save-incident' as const, incident: { ...incident, closedAt, json: '{}' }, notifications }
+}
 
 describe.skipIf(skip)('a store that several daemons share', () => {
   test('counts time from what the places found together, and polls from all of them', async () => {
@@ -383,6 +402,38 @@ describe.skipIf(skip)('a store that several daemons share', () => {
       expect(changes.incidents.map(({ id }) => id)).toEqual(['a'])
       expect((await nyc.shared.changesAfter(changes.position)).incidents).toEqual([])
     })
+  })
+
+  test('writes the incidents and notifications of a mass outage with a few statements', async () => {
+    const database = await openDatabase(new Secret(await server.createDatabase()), systemClock)
+    onTestFinished(() => database.close())
+    let statements = 0
+    const counted = (query: Query): Query => {
+      return (...asked) => {
+        statements++
+        return query(...asked)
+      }
+    }
+    const writer = createBatchWriter({
+      database: { ...database, transaction: (work) => database.transaction((query) => work(counted(query))) },
+      partitions: createPartitions(database),
+      vantageId: async () => 0,
+      cluster: null,
+    })
+    const ids = Array.from({ length: 500 }, (_, nth) => `i-${String(nth).padStart(3, '0')}`)
+    const opening = ids.map((id) => ({ after: 0, event: outageOf(id, null, ['ops', 'pager\0']) }))
+    const closing = { after: 0, event: outageOf('i-007', BASE + 1, ['ops']) }
+    const batch: Batch = { polls: new Float64Array(0), events: [...opening, closing] }
+
+    await writer.write(batch, new Map())
+    await writer.write(batch, new Map())
+
+    expect(statements).toBeLessThan(20)
+    const closed = 'SELECT id, closed_ms AS closed, value, token FROM incidents WHERE closed_ms IS NOT NULL'
+    expect(await database.query(closed)).toEqual([{ id: 'i-007', closed: BASE + 1, value: '{}', token: 0 }])
+    expect(await database.query('SELECT 1 FROM incidents')).toHaveLength(500)
+    const added = await database.query<{ id: string }>('SELECT id FROM notifications ORDER BY nth')
+    expect(added.map(({ id }) => id)).toEqual(ids.flatMap((id) => [`${id} ops`, `${id} pager`]))
   })
 
   test('gives the saved health of a place to its next owner alone', async () => {
