@@ -4,6 +4,7 @@ import {
   MALFORMED,
   openScan,
   readString,
+  type Scan,
   scanObject,
   skipBlank,
   skipValue,
@@ -16,6 +17,19 @@ function accepts(text: string, maxDepth = 64): boolean {
   const scan = openScan(Buffer.from(text))
   const end = skipValue(scan, skipBlank(scan, 0), maxDepth)
   return end >= 0 && skipBlank(scan, end) === scan.length
+}
+
+/** Knows the last byte that was read of it. */
+function watchedScan(text: string): { scan: Scan; furthest: () => number } {
+  const scan = openScan(Buffer.from(text))
+  let furthest = 0
+  const bytes = new Proxy(scan.bytes, {
+    get(target, key) {
+      furthest = Math.max(furthest, Number(key))
+      return Reflect.get(target, key)
+    },
+  })
+  return { scan: { ...scan, bytes }, furthest: () => furthest }
 }
 
 function parses(text: string): boolean {
@@ -176,8 +190,14 @@ describe('the scanner', () => {
     expect(accepts(nested(64))).toBe(true)
     expect(accepts(`{"a":${nested(63)}}`)).toBe(true)
     expect(skipValue(openScan(Buffer.from(nested(65))), 0, 64)).toBe(TOO_DEEP)
-    expect(skipValue(openScan(Buffer.from('['.repeat(100_000))), 0, 64)).toBe(TOO_DEEP)
-    expect(skipValue(openScan(Buffer.from('{"a":'.repeat(100_000))), 0, 64)).toBe(TOO_DEEP)
+    for (const opening of ['[', '{"a":']) {
+      const { scan, furthest } = watchedScan(opening.repeat(100_000))
+      expect(skipValue(scan, 0, 64)).toBe(TOO_DEEP)
+      expect(furthest()).toBeLessThan(66 * opening.length)
+    }
+    const { scan, furthest } = watchedScan(`{"a":${'['.repeat(100_000)}`)
+    expect(scanObject(scan, 0, [Buffer.from('id')], new Int32Array(3), 64)).toBe(TOO_DEEP)
+    expect(furthest()).toBeLessThan(100)
   })
 
   test('many brackets beside each other are no depth', () => {
