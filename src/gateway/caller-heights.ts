@@ -93,6 +93,8 @@ export function answerHeight({ operation, call }: UpstreamRequest, reply: NodeRe
       return reply.kind === 'rest' && reply.status === 200 && operation.need.kind === 'height'
         ? pastBlock(operation.need.height)
         : null
+    case 'block_by_hash':
+      return reply.kind === 'rest' && reply.status === 200 ? pastBlock(blockNonceOf(reply.body)) : null
     case 'eth_chainId':
     case 'net_version':
     case 'web3_clientVersion':
@@ -101,7 +103,6 @@ export function answerHeight({ operation, call }: UpstreamRequest, reply: NodeRe
     case 'health.readiness':
     case 'health.liveness':
     case 'admin.alias':
-    case 'block_by_hash':
     case 'network_config':
     case 'alias':
       return null
@@ -120,6 +121,7 @@ function blockHeight(need: UpstreamRequest['operation']['need'], params: string,
   if (isNull(result)) return null
   if (need.kind === 'height') return pastBlock(need.height)
   if (need.kind === 'latest') return latestHead(quantityOf(result, NUMBER))
+  if (params.includes('"earliest"')) return pastBlock(quantityOf(result, NUMBER))
   const tag = /"(finalized|safe)"/.exec(params)?.[1] as HeightTag | undefined
   const height = tag === undefined ? null : quantityOf(result, NUMBER)
   return tag === undefined || height === null ? null : { tag, height, isHead: true }
@@ -138,6 +140,8 @@ const NUMBER = Buffer.from('"number":"')
 const BLOCK_NUMBER = Buffer.from('"blockNumber":"')
 const NO_BLOCK_NUMBER = Buffer.from('"blockNumber":null')
 const NONCE = Buffer.from('"erd_nonce":')
+/** The nonce is the first member of a block; transactions in it have nonces too. */
+const BLOCK_NONCE = Buffer.from('"block":{"nonce":')
 
 function isNull(result: Buffer): boolean {
   return result.length === 4 && result[0] === 0x6e
@@ -175,6 +179,18 @@ function decimalOf(text: Buffer, name: Buffer): number | null {
   const at = found + name.length
   const digits = /^ *([0-9]{1,15})(?![0-9])/.exec(text.toString('latin1', at, at + 40))?.[1]
   return digits === undefined ? null : safe(Number(digits))
+}
+
+function blockNonceOf(text: Buffer): number | null {
+  if (text.includes(BLOCK_NONCE)) return decimalOf(text, BLOCK_NONCE)
+  if (text.length > 1_048_576 || !text.includes('"nonce"')) return null
+  try {
+    const nonce = (JSON.parse(text.toString()) as { data?: { block?: { nonce?: unknown } | null } | null } | null)?.data
+      ?.block?.nonce
+    return typeof nonce === 'number' && nonce >= 0 ? safe(nonce) : null
+  } catch {
+    return null
+  }
 }
 
 function safe(height: number): number | null {

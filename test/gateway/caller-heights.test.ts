@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { answerHeight, createCallerHeights } from '../../src/gateway/caller-heights.ts'
 import type { UpstreamRequest } from '../../src/gateway/upstream-request.ts'
-import { BLOCK_NUMBER, blockAt, CHAIN_ID, FINALIZED_BLOCK, LATEST_BLOCK, TRANSACTION } from './nodes.ts'
+import { BLOCK_NUMBER, blockAt, CHAIN_ID, EARLIEST_BLOCK, FINALIZED_BLOCK, LATEST_BLOCK, TRANSACTION } from './nodes.ts'
 
 const result = (text: string) => ({ kind: 'result', result: Buffer.from(text) }) as const
 const extra = (method: string) => ({
@@ -18,6 +18,7 @@ test.each([
   ['latest', LATEST_BLOCK, '{"hash":"0x1","number":"0x3E8"}', { tag: 'latest', height: 1000, isHead: true }],
   ['latest, with blanks', LATEST_BLOCK, '{ "number" : "0x3e8" }', { tag: 'latest', height: 1000, isHead: true }],
   ['finalized', FINALIZED_BLOCK, '{"number":"0x3e8"}', { tag: 'finalized', height: 1000, isHead: true }],
+  ['earliest', EARLIEST_BLOCK, '{"number":"0x0"}', { tag: 'latest', height: 0, isHead: false }],
   ['by number', blockAt(7), '{"anything":1}', { tag: 'latest', height: 7, isHead: false }],
   ['a receipt', RECEIPT, '{"logs":[],"blockNumber":"0x3e8"}', { tag: 'latest', height: 1000, isHead: false }],
   ['by hash', BLOCK_BY_HASH, '{"number":"0x3e8"}', { tag: 'latest', height: 1000, isHead: false }],
@@ -41,6 +42,20 @@ test.each([
   ['no JSON', LATEST_BLOCK, '{"number" 0x3e8'],
 ])('%s tells none', (_, question, text) => {
   expect(of(question, text)).toBeNull()
+})
+
+test.each([
+  ['as nodes write it', '{"data":{"block":{"nonce":1035,"hash":"ab"}},"code":"successful"}', 1035],
+  ['in another order', '{"data":{"block":{"miniBlocks":[{"transactions":[{"nonce":7}]}],"nonce": 1035}}}', 1035],
+  ['no block', '{"data":null,"error":"","code":"successful"}', null],
+  ['a text', '{"data":{"block":{"hash":"ab","nonce":"1035"}}}', null],
+  ['none', '{"data":{"block":{"hash":"ab"}}}', null],
+])('a MultiversX block by hash tells its nonce: %s', (_, body, height) => {
+  const question = { operation: { ...CHAIN_ID, name: 'block_by_hash' } } as Partial<UpstreamRequest> as UpstreamRequest
+  const reply = { kind: 'rest', status: 200, body: Buffer.from(body) } as const
+
+  expect(answerHeight(question, reply)?.height ?? null).toBe(height)
+  expect(answerHeight(question, { ...reply, status: 500 })).toBeNull()
 })
 
 test('every height is read as it was written', () => {

@@ -174,6 +174,10 @@ export const FINALIZED_BLOCK = {
   operation: read('eth_getBlockByNumber', { kind: 'any' }),
   call: call('eth_getBlockByNumber', '["finalized",false]'),
 }
+export const EARLIEST_BLOCK = {
+  operation: read('eth_getBlockByNumber', { kind: 'any' }, true),
+  call: call('eth_getBlockByNumber', '["earliest",false]'),
+}
 export const blockAt = (height: number) => ({
   operation: read('eth_getBlockByNumber', { kind: 'height', shard: null, height }, true),
   call: call('eth_getBlockByNumber', `["0x${height.toString(16)}",false]`),
