@@ -107,6 +107,16 @@ describe('the gateway page', () => {
     ])
   })
 
+  test('the shares of answers add up to 100 %', () => {
+    const [network] = aGateway().networks
+    if (network === undefined) throw new Error('no network')
+    const endpoints = [49, 50, 2].map((answered, at) => ({ ...ROUTED, name: `n${at}`, attempts: answered, answered }))
+
+    const shares = textsOf(draw(aGateway({ networks: [{ ...network, endpoints }] })), 'td.share')
+
+    expect(shares).toEqual(['49 %', '49 %', '2 %'])
+  })
+
   test('says so when no endpoint is healthy', () => {
     const [network] = aGateway().networks
     if (network === undefined) throw new Error('no network')

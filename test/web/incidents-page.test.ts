@@ -168,6 +168,35 @@ describe.runIf(hasChromium)('incidents, the gateway and the observer in Chromium
     expect(complaints).toEqual([])
   })
 
+  test.each(['/', '/networks/avalanche', '/endpoints/avalanche/own-1', '/incidents', '/incidents/over', '/gateway'])(
+    '%s is printed without anything to click or to fill in',
+    async (path) => {
+      const { address } = await start()
+      const { page } = await show(`${address}${path}`)
+
+      await page.emulateMedia({ media: 'print' })
+
+      for (const one of ['button', 'input', 'select', 'textarea', 'summary', 'nav'])
+        expect([one, await page.locator(`${one}:visible`).allInnerTexts()]).toEqual([one, []])
+      expect(await page.locator('h1').isVisible()).toBe(true)
+    },
+  )
+
+  test('a post-mortem is printed where its reader opened it', async () => {
+    const { address } = await start()
+    const { page } = await show(`${address}/incidents/over`)
+    const text = page.locator('#post-mortem')
+
+    await page.emulateMedia({ media: 'print' })
+    expect(await page.getByRole('heading', { name: 'Post-mortem' }).isVisible()).toBe(false)
+    await page.emulateMedia({ media: 'screen' })
+    await page.getByText('Show the text').click()
+    await page.emulateMedia({ media: 'print' })
+
+    expect(await text.isVisible()).toBe(true)
+    expect(await page.getByText('Show the text').isVisible()).toBe(false)
+  })
+
   test('all pages are readable without a script', async () => {
     const { address } = await start()
 

@@ -209,6 +209,21 @@ describe('the overview', () => {
     expect(text(draw(aStatus([aNetwork('one', [endpoint])])).querySelector('td.available'))).toBe(sentence)
   })
 
+  test('all percentages have the same number of decimals, and 100 % none', () => {
+    const endpoints = [0.99903, 0.9988, 0.5, 1].map((ratio, at) =>
+      anEndpoint(`node-${at}`, {
+        availability: { ...anEndpoint('a').availability, '30d': { ratio, coverage: 1, fresh: 1 } },
+      }),
+    )
+
+    expect(all(draw(aStatus([aNetwork('one', endpoints)])), 'td.available').map(text)).toEqual([
+      '99.903 %',
+      '99.880 %',
+      '50.000 %',
+      '100 %',
+    ])
+  })
+
   test('looks healthy nowhere when it is stale', () => {
     const page = draw(aStatus([aNetwork('one')]), { contact: { kind: 'stale', forSeconds: 12 } })
 

@@ -13,7 +13,7 @@ export function gatewayNetwork(network: Network, status: StatusView | null): Tem
   const { name, endpoints, traffic } = network
   const of = status?.networks.find((one) => one.name === name)
   const id = `gateway-${name}`
-  const answers = endpoints.reduce((sum, endpoint) => sum + endpoint.answered, 0)
+  const shares = sharesOf(endpoints.map(({ answered }) => answered))
   const eligible = endpoints.filter(({ left_out: leftOut }) => leftOut === null).length
   return html`
     <section class="card wide" aria-labelledby=${id}>
@@ -44,7 +44,7 @@ export function gatewayNetwork(network: Network, status: StatusView | null): Tem
                   ${endpoint.tier === 'fallback' ? html`<small>${ROUTING_WORDS.fallback}</small>` : nothing}
                 </th>
                 <td data-label=${GATEWAY_WORDS.place}>${standing(endpoint, place)}</td>
-                <td class="share" data-label=${GATEWAY_WORDS.share}>${share(answers === 0 ? null : endpoint.answered / answers)}</td>
+                <td class="share" data-label=${GATEWAY_WORDS.share}>${share(shares[place] ?? null)}</td>
                 <td class="n" data-label=${GATEWAY_WORDS.latency}>${endpoint.latency_seconds === null ? '–' : latency(endpoint.latency_seconds)}</td>
                 <td class="n" data-label=${GATEWAY_WORDS.attempts}>${count(endpoint.attempts)}</td>
                 <td class="n" data-label=${GATEWAY_WORDS.failedAttempts}>${quietZero(endpoint.attempts - endpoint.answered)}</td>
@@ -70,12 +70,24 @@ function standing({ left_out: leftOut }: Routed, place: number): TemplateResult 
   return place === 0 ? html`<b>${nth}</b>` : html`${nth}`
 }
 
-function share(ratio: number | null): TemplateResult {
-  if (ratio === null) return html`–`
+/** Whole percentages that add up to 100: the largest remainders are rounded up. Empty without answers. */
+function sharesOf(answered: readonly number[]): readonly number[] {
+  const all = answered.reduce((sum, one) => sum + one, 0)
+  if (all === 0) return []
+  const exact = answered.map((one) => (100 * one) / all)
+  const whole = exact.map(Math.floor)
+  const missing = 100 - whole.reduce((sum, one) => sum + one, 0)
+  const remainders = exact.map((one, at) => ({ at, rest: one - Math.floor(one) })).sort((a, b) => b.rest - a.rest)
+  const raised = new Set(remainders.slice(0, missing).map(({ at }) => at))
+  return whole.map((one, at) => (raised.has(at) ? one + 1 : one))
+}
+
+function share(percent: number | null): TemplateResult {
+  if (percent === null) return html`–`
   return html`<span class="part"
     ><svg viewBox="0 0 100 8" preserveAspectRatio="none" aria-hidden="true" focusable="false">
-      <rect class="ground" width="100" height="8" />${svg`<rect class="got" width=${Math.round(ratio * 1000) / 10} height="8" />`}</svg
-    ><span>${Math.floor(ratio * 100)} %</span></span
+      <rect class="ground" width="100" height="8" />${svg`<rect class="got" width=${percent} height="8" />`}</svg
+    ><span>${percent} %</span></span
   >`
 }
 

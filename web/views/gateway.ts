@@ -117,7 +117,7 @@ function totals({ networks }: GatewayView): Figure[] {
     {
       name: names.failed,
       value: count(failed),
-      beside: failed === 0 ? GATEWAY_WORDS.figures.failedMeaning : percent(failed / requests),
+      beside: failed === 0 ? GATEWAY_WORDS.figures.failedMeaning : percent(failed / requests, 2),
       tone: failed > 0 ? 'down' : undefined,
     },
     { name: names.rejected, value: count(refused) },
@@ -129,7 +129,7 @@ function totals({ networks }: GatewayView): Figure[] {
     { name: names.retries, value: count(sum(({ retries }) => retries.failed + retries.absent + retries.behind)) },
     {
       name: names.cache,
-      value: hits + misses === 0 ? '–' : percent(hits / (hits + misses)),
+      value: hits + misses === 0 ? '–' : percent(hits / (hits + misses), 2),
       beside: GATEWAY_WORDS.lookups(hits + misses),
     },
   ]
