@@ -37,6 +37,9 @@ let connection: LiveConnection | null = null
 /** The address that the user opened while the daemon could not be reached. */
 let failedNavigation: { readonly url: URL; readonly how: 'push' | 'back'; readonly navigations: number } | null = null
 const settings = createSettings(draw)
+let holdsOrder: typeof import('./readables.ts').holdsOrder | null = null
+/** The status by which endpoints are ordered, and the address that was open then. */
+let order: (Pick<Shown, 'route'> & Pick<Model, 'status'>) | null = null
 
 function access(): Access {
   return initialAccess !== 'open' && token() !== null ? 'signed-in' : initialAccess
@@ -71,8 +74,12 @@ function draw(): void {
 }
 
 function drawNow(): void {
-  const now = shown === null ? null : model(shown)
-  if (shown === null || now === null) return
+  const current = shown === null ? null : model(shown)
+  if (shown === null || current === null) return
+  // Another address asks for another order.
+  if (order?.route !== shown.route || holdsOrder?.(page) !== true)
+    order = { route: shown.route, status: current.status }
+  const now = { ...current, orderedBy: order.status }
   wasStale = now.contact.kind === 'stale'
   if (now.status === null && !isTakenOver) return markSnapshot(now)
   const view = shown.drawnView
@@ -358,16 +365,17 @@ function loadCursor(event: Event): void {
   if (
     isCursorLoaded ||
     !(target instanceof Element) ||
-    target.closest('[data-strip], [data-days], [data-chart-table], .tile') === null
+    target.closest('.networks, .days, .sheet, [data-strip], [data-chart-table]') === null
   )
     return
   isCursorLoaded = true
   const data = () => (shown?.answer.ok === true ? (shown.answer.value as Partial<History> | null) : null)
   const strips = () => data()?.strips ?? null
   const days = () => data()?.days ?? null
-  void import('./readables.ts').then(({ readAll }) =>
-    readAll({ strips, days, zone: () => settings.current().zone, goTo }, event),
-  )
+  void import('./readables.ts').then((loaded) => {
+    loaded.readAll({ strips, days, zone: () => settings.current().zone, goTo }, event)
+    holdsOrder = loaded.holdsOrder
+  })
 }
 document.addEventListener('pointerover', loadCursor)
 document.addEventListener('focusin', loadCursor)

@@ -1,3 +1,5 @@
+export { holdsOrder } from './held-order.ts'
+
 import type { DaysView, StripsView } from '../src/http/wire-history.ts'
 import { moveCursor, type Readable } from './cursor.ts'
 import { daySentence } from './views/day-bars.ts'
@@ -5,7 +7,7 @@ import { zoomPath } from './views/span.ts'
 import { cellSentence } from './views/strip-cell.ts'
 import type { Settings } from './views/view.ts'
 
-/** Adds the cursor to strips and small charts. Loaded on first use. */
+/** Adds the cursor to strips and small charts. Loaded when the reader's pointer or focus first comes to them. */
 export function readAll(deps: ReadablesDeps, first: Event): void {
   moveCursor([strips(deps), days(deps), CHART_TABLES, TILES], first, deps.goTo)
 }

@@ -604,6 +604,63 @@ describe.runIf(hasChromium)('the page in Chromium', () => {
     expect(complaints).toEqual([])
   }, 60_000)
 
+  test('the order holds while the reader is among the endpoints, for at most a minute without a move', async () => {
+    const setting = setUp({ realClock: systemClock })
+    await setting.world.pollAll()
+    const page = await blank()
+    await page.addInitScript(() => {
+      const now = performance.now.bind(performance)
+      let skippedMs = 0
+      performance.now = () => now() + skippedMs
+      Object.assign(window, { skip: (ms: number) => (skippedMs += ms) })
+    })
+    await page.goto(await serve(setting))
+    await page.getByText('All 3 endpoints are up.').waitFor()
+    const networks = () => page.locator('section.network h2').allTextContents()
+    const fail = async (failure: { readonly kind: 'refused' | 'reset' }) => {
+      for (let poll = 0; poll < 2; poll++) {
+        await setting.world.poll(NODE, { heads: [{ shard: null, outcome: bad(failure) }] })
+      }
+    }
+
+    // The code is loaded with the first move.
+    await page.locator('[data-strip]').first().hover()
+    await page.locator('.tipbox').waitFor()
+    await page.getByRole('link', { name: 'Own node 1' }).hover()
+    await fail({ kind: 'refused' })
+    await page.locator('tr.down').getByText('connection refused').waitFor()
+    expect(await networks()).toEqual(['Avalanche', 'Ethereum'])
+
+    await page.evaluate('skip(61_000)')
+    await fail({ kind: 'reset' })
+    await page.locator('tr.down').getByText('connection refused').waitFor({ state: 'detached' })
+    expect(await networks()).toEqual(['Ethereum', 'Avalanche'])
+  })
+
+  test('the order holds by the keyboard too, until the focus is elsewhere', async () => {
+    const setting = setUp({ realClock: systemClock })
+    await setting.world.pollAll()
+    const { page } = await show(setting)
+    await page.getByText('All 3 endpoints are up.').waitFor()
+    const networks = () => page.locator('section.network h2').allTextContents()
+
+    // The code is loaded with the first focus.
+    await page.locator('[data-strip]').first().focus()
+    await page.locator('.tipbox').waitFor()
+    await page.locator('#filter').focus()
+    await page.keyboard.press('Tab')
+    expect(await page.locator('.networks :focus-visible').count()).toBe(1)
+    for (let poll = 0; poll < 2; poll++) {
+      await setting.world.poll(NODE, { heads: [{ shard: null, outcome: bad({ kind: 'refused' }) }] })
+    }
+    await page.locator('tr.down').waitFor()
+    expect(await networks()).toEqual(['Avalanche', 'Ethereum'])
+
+    await page.locator('#filter').focus()
+    await setting.world.poll(OWN, { heads: [{ shard: null, outcome: bad({ kind: 'refused' }) }] })
+    await expect.poll(networks, { timeout: 20_000 }).toEqual(['Ethereum', 'Avalanche'])
+  })
+
   test('headings stay in view, sort without a reload, and are reached by the keyboard on a phone too', async () => {
     const many = Array.from({ length: 30 }, (_, at) => ({ ...NODE, name: `n${at}`, title: `n${at}` }))
     const setting = setUp({ realClock: systemClock, networks: [{ network: network(), endpoints: many }] })
@@ -667,6 +724,7 @@ describe.runIf(hasChromium)('the page in Chromium', () => {
     )
 
     expect(loaded.length).toBeGreaterThan(4)
+    console.log('BYTES', bytes)
     expect(bytes).toBeLessThan(25_000)
   })
 })

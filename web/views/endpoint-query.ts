@@ -1,16 +1,19 @@
 import type { EndpointView, NetworkView } from '../../src/http/wire-status.ts'
-import { isAtHead, isHealthy, worstFirst, worstHead } from './model.ts'
+import { inOrderOf, isAtHead, isHealthy, worstFirst, worstHead } from './model.ts'
 
-/** The endpoints of a network that the address asks for, in its order. Loaded for an address that asks for something. */
+/**
+ * The endpoints of a network that the address asks for, in its order, as they were `before`. Loaded for an address that
+ * asks for something.
+ */
 export function queried(
   network: NetworkView,
   query: Query,
   latencyOf: (endpoint: EndpointView) => number | null,
+  before: readonly EndpointView[],
 ): readonly EndpointView[] {
-  return sorted(
+  return inOrderOf(
+    sorted(before, query, latencyOf),
     network.endpoints.filter((endpoint) => isWanted(network, endpoint, query)),
-    query,
-    latencyOf,
   )
 }
 

@@ -71,6 +71,16 @@ function badnessOf({ state, halted, forked, endpoints }: NetworkView): number {
   return BADNESS[state] - less
 }
 
+/** In the order of others of the same names; new ones last. */
+export function inOrderOf<T extends { readonly name: string }>(
+  others: readonly { readonly name: string }[],
+  things: readonly T[],
+): readonly T[] {
+  const places = new Map(others.map(({ name }, at) => [name, at]))
+  const place = ({ name }: T) => places.get(name) ?? others.length
+  return [...things].sort((a, b) => place(a) - place(b))
+}
+
 export function tally(endpoints: readonly EndpointView[]): Record<StateView, number> {
   const counts: Record<StateView, number> = { up: 0, degraded: 0, down: 0, maintenance: 0, unknown: 0 }
   for (const { state } of endpoints) counts[state]++

@@ -2,7 +2,7 @@ import type { BlocksView, ShardBlocksView } from '../../src/http/wire-blocks.ts'
 import type { RoutingView } from '../../src/http/wire-gateway.ts'
 import type { DaysView, StripsView, StripView } from '../../src/http/wire-history.ts'
 import type { SilenceView } from '../../src/http/wire-silences.ts'
-import type { EndpointView, NetworkView } from '../../src/http/wire-status.ts'
+import type { EndpointView, NetworkView, StatusView } from '../../src/http/wire-status.ts'
 import { blockArrival } from './block-arrival.ts'
 import { arrivalsOf, disputedAt, median } from './block-arrival-figures.ts'
 import { blockHashes } from './block-hashes.ts'
@@ -14,7 +14,7 @@ import { incidentsSection } from './events.ts'
 import { unbroken } from './format.ts'
 import { guard, html, nothing, repeat, type TemplateResult } from './lit.ts'
 import { mark } from './mark.ts'
-import { toneOf, worstFirst } from './model.ts'
+import { inOrderOf, toneOf, worstFirst } from './model.ts'
 import { stateCounts, whereTheyAre } from './network-facts.ts'
 import { endpointPath, type Route } from './route.ts'
 import { routingOrder } from './routing-order.ts'
@@ -70,9 +70,12 @@ async function load(sources: Sources, { params }: Route): Promise<Answer<Data>> 
   }
 }
 
-/** The state of the latest event. */
-function current({ status, data }: Model<Data>): NetworkView {
-  return status?.networks.find(({ name }) => name === data.network.name) ?? data.network
+/** The state of the latest event, with the worst endpoints first. */
+function current({ status, data, orderedBy }: Model<Data>): NetworkView {
+  const find = (of: StatusView | null | undefined) => of?.networks.find(({ name }) => name === data.network.name)
+  const network = find(status) ?? data.network
+  const before = find(orderedBy) ?? network
+  return { ...network, endpoints: [...inOrderOf(worstFirst(before.endpoints), network.endpoints)] }
 }
 
 function draw(model: Model<Data>): TemplateResult {
@@ -139,15 +142,13 @@ function pastSection({ name, endpoints }: NetworkView, { id, heading, most, stri
     <section class="card wide days" aria-labelledby=${id}>
       <h2 id=${id}>${heading}</h2>
       <ul class="plain">
-        ${worstFirst(endpoints)
-          .slice(0, most)
-          .map((endpoint) => {
-            const of = strips.find((one) => one.network === name && one.endpoint === endpoint.name)
-            const row =
-              () => html`<span>${mark(endpoint.state)} <a href=${endpointPath(name, endpoint.name)}>${endpoint.title}</a></span>
+        ${endpoints.slice(0, most).map((endpoint) => {
+          const of = strips.find((one) => one.network === name && one.endpoint === endpoint.name)
+          const row =
+            () => html`<span>${mark(endpoint.state)} <a href=${endpointPath(name, endpoint.name)}>${endpoint.title}</a></span>
             ${draw(of, `${name}/${endpoint.name}`, endpoint)}`
-            return html`<li>${guard([endpoint, of], row)}</li>`
-          })}
+          return html`<li>${guard([endpoint, of], row)}</li>`
+        })}
       </ul>
       ${endpoints.length > most ? html`<p class="aside">${NETWORK.notListed(endpoints.length - most)}</p>` : nothing}
     </section>
@@ -158,7 +159,7 @@ function pastSection({ name, endpoints }: NetworkView, { id, heading, most, stri
 function names(network: NetworkView, { settings, nowMs }: Model<Data>): TemplateResult {
   return html`
     <ul class="plain card">
-      ${worstFirst(network.endpoints).map(
+      ${network.endpoints.map(
         (endpoint) => html`<li>
           ${mark(endpoint.state)} <a href=${endpointPath(network.name, endpoint.name)}>${endpoint.title}</a>
           <small> ${WORDS.states[endpoint.state]} ${WORDS.since} ${ticking(endpoint.since, settings.zone, nowMs)}</small>
@@ -176,14 +177,13 @@ function chains(
   routing: RoutingView | null,
   model: Model<Data>,
 ): TemplateResult {
-  const endpoints = worstFirst(network.endpoints)
   return html`
     <p class="pulse">${chainSentence(network, blocks, model.nowMs)}</p>
     <div class="sheet">
       ${repeat(
         troubledFirst(blocks),
         ({ shard }) => shard.shard,
-        (shard) => chain(network, endpoints, shard, blocks, model),
+        (shard) => chain(network, shard, blocks, model),
       )}
       ${routing === null ? nothing : routingOrder(routing, network.endpoints)}
       ${clientsSection(network.name, network.endpoints)}
@@ -193,13 +193,12 @@ function chains(
 
 function chain(
   network: NetworkView,
-  endpoints: readonly EndpointView[],
   { shard, isOpen, isFirst }: Shown,
   { thresholds, generated_at: dataAt }: BlocksView,
   { settings, nowMs }: Model<Data>,
 ): TemplateResult {
   const id = `chain-${shard.shard ?? 'all'}`
-  const ofShard = endpoints.filter(
+  const ofShard = network.endpoints.filter(
     ({ name, heads }) =>
       heads.some((head) => head.shard === shard.shard) ||
       shard.endpoints.some((of) => of.name === name) ||

@@ -4,7 +4,7 @@ import { endpointRow, shardName, ticking } from './endpoint-row.ts'
 import { count, moment, unbroken } from './format.ts'
 import { guard, html, nothing, repeat, type TemplateResult } from './lit.ts'
 import { mark } from './mark.ts'
-import { isHealthy, networksWorstFirst, toneOf, worstFirst } from './model.ts'
+import { inOrderOf, isHealthy, networksWorstFirst, toneOf, worstFirst } from './model.ts'
 import { stateCounts, whereTheyAre } from './network-facts.ts'
 import { networkPath } from './route.ts'
 import { stripHours } from './strip.ts'
@@ -86,10 +86,12 @@ function overview(model: Model<Data>): TemplateResult {
   const strips = byKey(model.data?.strips ?? null)
   const latencyOf = (network: string) => (endpoint: EndpointView) =>
     strips.get(`${network}/${endpoint.name}`)?.recent_latency_p95_seconds ?? null
-  const wanted = networksWorstFirst(status.networks).map((network) => ({
-    network,
-    endpoints: query?.queried(network, route.query, latencyOf(network.name)) ?? worstFirst(network.endpoints),
-  }))
+  const order = networksWorstFirst((model.orderedBy ?? status).networks)
+  const wanted = inOrderOf(order, status.networks).map((network) => {
+    const { endpoints: before } = order.find(({ name }) => name === network.name) ?? network
+    const asked = query?.queried(network, route.query, latencyOf(network.name), before)
+    return { network, endpoints: asked ?? inOrderOf(worstFirst(before), network.endpoints) }
+  })
   const shown = wanted.reduce((sum, { endpoints }) => sum + endpoints.length, 0)
   return html`
     ${verdict(status, tone, model)} ${events?.incidentsSection(incidents, status, settings.zone, nowMs) ?? nothing}
