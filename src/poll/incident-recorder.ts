@@ -88,7 +88,8 @@ export function createIncidentRecorder(deps: IncidentRecorderDeps) {
     ): void {
       const { health, key } = entry
       const { name, thresholds } = network
-      const goneSince = health.confirmation.recent.at(-thresholds.recoverAfter)?.at ?? at
+      const { recoverAfter } = thresholds
+      const goneSince = health.confirmation.recent.at(-recoverAfter)?.at ?? at
       const until = maintainedUntil(entry, now)
       const group = outages.groupOf(sharing)
       const isBad = health.verdict !== null && health.verdict !== 'up'
@@ -97,7 +98,7 @@ export function createIncidentRecorder(deps: IncidentRecorderDeps) {
         const mayJoin = until === null && book.failedAt(key, health.since, at) === health.since
         outage = outages.outageOf(group, health, mayJoin)
       }
-      keep(book.endpoint({ health, at, now, goneSince, maintainedUntil: until, outage }))
+      keep(book.endpoint({ health, at, now, goneSince, recoverAfter, maintainedUntil: until, outage }))
       if (group === undefined) return
       const hasIncident = isBad && (outage !== undefined || book.hasOpen(key))
       const isNew = outages.note(

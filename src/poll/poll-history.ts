@@ -157,6 +157,26 @@ export function readSaved(value: unknown): SavedEndpoint | null {
   return parsed.success ? parsed.data : null
 }
 
+/**
+ * What was saved of an endpoint, or what its last poller said of it later: heads are saved seldom, and a process may die
+ * before it saves what it has said.
+ */
+export function latestOf(saved: SavedEndpoint | null, said: Health | undefined): SavedEndpoint | null {
+  const lastPolledAt = said?.lastPolledAt ?? null
+  if (said === undefined || lastPolledAt === null || (saved?.lastPolledAt ?? 0) >= lastPolledAt) return saved
+  const { verdict, since } = said
+  const seen = said.heads.map(({ shard, height, hash, parentHash, timestamp, advancedAt }) => {
+    const highest = saved?.seen.find((one) => one.shard === shard)?.seen.highest ?? height
+    const head = { height, hash, parentHash, timestamp }
+    return { shard, seen: { head, highest: Math.max(height, highest), advancedAt } }
+  })
+  if (saved !== null && (verdict === null || saved.streaks.verdict === verdict)) return { ...saved, seen }
+  const traces = said.conditions.map(({ since: from, ...finding }) => {
+    return { finding, since: from, seen: 1, missed: 0, confirmed: true }
+  })
+  return { streaks: { verdict, since, recent: [], traces }, lastPolledAt, seen }
+}
+
 /** When the maintenance ends during which endpoints were saved. */
 export function maintainedIn(saved: readonly SavedHealth[]): ReadonlyMap<EndpointKey, UnixMs> {
   const until = new Map<EndpointKey, UnixMs>()

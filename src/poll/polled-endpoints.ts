@@ -11,7 +11,7 @@ import type { SavedHealth } from '../store/store.ts'
 import type { GroupMember } from './outages.ts'
 import { createWitnesses } from './pending-polls.ts'
 import { tallyFor } from './poll-counts.ts'
-import { type KeptEndpoint, readSaved } from './poll-history.ts'
+import { type KeptEndpoint, latestOf, readSaved } from './poll-history.ts'
 
 /** The configured endpoints, each with what this daemon's polls have shown so far. */
 export function createPolledEndpoints({ observer, clock, owns }: PolledEndpointsDeps) {
@@ -27,6 +27,21 @@ export function createPolledEndpoints({ observer, clock, owns }: PolledEndpoints
       ours.map(({ at }) => at),
       ours.reduce((most, { endpoint }) => Math.max(most, endpoint.intervalMs), 0),
     )
+  }
+
+  function continueFrom(
+    { endpoint: key, value }: Pick<SavedHealth, 'endpoint' | 'value'>,
+    said?: Health,
+  ): Health | null {
+    const entry = polled.get(key)
+    const earlier = latestOf(readSaved(value), said)
+    if (entry === undefined || earlier === null) return null
+    entry.view.restore(entry.name, earlier, clock.now())
+    const health = entry.view.health(entry.name) ?? null
+    if (health !== null && health.verdict !== null && health.verdict !== 'down') {
+      observer.expect(entry.at, clock.monotonic())
+    }
+    return health
   }
 
   return {
@@ -61,16 +76,14 @@ export function createPolledEndpoints({ observer, clock, owns }: PolledEndpoints
     },
 
     /** Continues from an earlier run; `null` if the endpoint is unknown, or what was saved cannot be read. */
-    continueFrom({ endpoint: key, value }: SavedHealth): Health | null {
-      const entry = polled.get(key)
-      const earlier = readSaved(value)
-      if (entry === undefined || earlier === null) return null
-      entry.view.restore(entry.name, earlier, clock.now())
-      const health = entry.view.health(entry.name) ?? null
-      if (health !== null && health.verdict !== null && health.verdict !== 'down') {
-        observer.expect(entry.at, clock.monotonic())
+    continueFrom,
+
+    /** Continues a network from what another daemon has saved of its endpoints, and has said of them since. */
+    continueAll(name: string, saved: readonly SavedHealth[], saidOf: (endpoint: string) => Health | undefined): void {
+      const values = new Map(saved.map(({ endpoint, value }) => [endpoint, value]))
+      for (const { key, name: endpoint } of byNetwork.get(name)?.entries ?? []) {
+        continueFrom({ endpoint: key, value: values.get(key) }, saidOf(endpoint))
       }
-      return health
     },
   }
 }

@@ -122,7 +122,7 @@ export function createPoller(deps: PollerDeps): Poller {
 
     adopt(name, saved) {
       endpoints.renew(name)
-      for (const one of saved) if (endpoints.get(one.endpoint)?.network === name) endpoints.continueFrom(one)
+      endpoints.continueAll(name, saved, (endpoint) => board.entry(name, endpoint)?.health)
     },
 
     leave: endpoints.renew,
@@ -196,7 +196,10 @@ export interface Poller {
   configure(networks: readonly PolledNetwork[], kept: ReadonlySet<EndpointKey>): void
   /** Continues where an earlier run ended; the time between stays unknown. */
   restore(saved: readonly SavedHealth[], incidents: readonly IncidentRecord[]): void
-  /** Continues one network that another daemon has polled so far. The board changes with the first polls. */
+  /**
+   * Continues one network that another daemon has polled so far, from what it saved or, if that is later, from what the
+   * board shows of it. The board changes with the first polls.
+   */
   adopt(network: string, saved: readonly SavedHealth[]): void
   /** Forgets what is known about a network that another daemon polls from now on. */
   leave(network: string): void

@@ -123,7 +123,8 @@ function play(
     healths.set(of, health)
     const until = planned.get(of) ?? 0
     if (until > at) maintained.set(endpointKey(health.endpoint), until)
-    const goneSince = confirmation.recent.at(-THRESHOLDS.recoverAfter)?.at ?? at
+    const { recoverAfter } = THRESHOLDS
+    const goneSince = confirmation.recent.at(-recoverAfter)?.at ?? at
     take(
       book.network({
         open: book.networkWide('ethereum'),
@@ -138,7 +139,15 @@ function play(
       }),
     )
     take(
-      book.endpoint({ health, at, now: at, goneSince, maintainedUntil: until > at ? until : null, outage: undefined }),
+      book.endpoint({
+        health,
+        at,
+        now: at,
+        goneSince,
+        recoverAfter,
+        maintainedUntil: until > at ? until : null,
+        outage: undefined,
+      }),
     )
   }
 

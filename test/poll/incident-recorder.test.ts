@@ -124,6 +124,26 @@ describe('an incident of an earlier run', () => {
     expect(here.kept.at(-1)?.value).toMatchObject({ id: open.id })
   })
 
+  test.each([
+    ['goes on while the endpoint fails', 'bad bad', null],
+    ['ends with the first poll if the endpoint has recovered', 'good good', START + INTERVAL],
+    ['is not ended by one good poll', 'good bad bad', null],
+  ])('begun after the endpoint was saved %s', (_, answers, closedAt) => {
+    const here = house()
+    const open = incident({ network: 'ethereum', endpoint: 'a' })
+    here.chronicle.restore([incidentRecord(open)], new Map())
+    const streaks = { verdict: 'up', since: START - 60_000, recent: [], traces: [] } as const
+    here.view.restore('a', { streaks, lastPolledAt: START - 10_000, seen: [] }, START)
+    let height = 1000
+
+    for (const answer of answers.split(' ')) {
+      here.poll(1, (of) => (of === 'a' && answer === 'bad' ? null : height++))
+    }
+
+    expect(here.incidents.recent().map(({ id }) => id)).toEqual([open.id])
+    expect(here.incidents.recent()[0]?.closedAt).toBe(closedAt)
+  })
+
   test('is ignored if it cannot be read', () => {
     const here = house()
     const odd = { ...incidentRecord(incident()), value: { id: 'incident-1', network: 7 } }

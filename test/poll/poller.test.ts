@@ -220,6 +220,32 @@ describe('a network that another daemon has polled', () => {
     expect(second.poller.standing('gone')).toBeNull()
   })
 
+  test('is continued from what that one has said since it saved, if it died before it saved again', async () => {
+    const names = ['own', 'b', 'c', 'd']
+    const endpoints = names.map((name) => endpoint(name))
+    const [first, second] = [house(endpoints), house(endpoints)]
+    async function pollAll(own: number, others: number) {
+      for (const name of names) await first.poll(first.at(name === 'own' ? own : others), `ethereum/${name}`)
+    }
+    await pollAll(1000, 1000)
+    first.poller.save('ethereum')
+    const saved = first.kept.saved.slice(-names.length)
+    await pollAll(1001, 1020)
+    await pollAll(1003, 1022)
+    await pollAll(1005, 1024)
+    expect(first.entry().health.verdict).toBe('degraded')
+    // What it said is on the boards of the others.
+    for (const name of names) second.board.put(first.entry(name).health, true)
+    await second.clock.advance(first.clock.now() - second.clock.now())
+
+    second.poller.adopt('ethereum', saved)
+    await second.poll(second.at(1007))
+
+    const { verdict, since, conditions } = second.entry().health
+    expect({ verdict, since }).toEqual({ verdict: 'degraded', since: first.entry().health.since })
+    expect(conditions).toMatchObject([{ code: 'lagging', message: expect.stringContaining('17 blocks') }])
+  })
+
   test('is forgotten when it polls it again: a poll in flight does not count', async () => {
     const { poller, poll, at, kept, entry } = house()
     await poll(at(1000))

@@ -105,10 +105,16 @@ export function continueIncident(
 }
 
 /** Updates the incident after a good poll. A flapping one closes later, but is dated back to its first good poll. */
-export function recoverIncident(incident: Incident, health: Health, at: UnixMs): Incident {
+export function recoverIncident(
+  incident: Incident,
+  health: Health,
+  at: UnixMs,
+  goneSince: UnixMs,
+  recoverAfter: number,
+): Incident {
   const { since, endpoint } = health
-  // After a crash, the saved health may be older than the saved incident.
-  const goodSince = Math.max(since >= incident.openedAt ? since : at, incident.changes.at(-1)?.at ?? 0)
+  if (since < incident.openedAt && !hasRecovered(health, recoverAfter)) return incident
+  const goodSince = Math.max(since >= incident.openedAt ? since : goneSince, incident.changes.at(-1)?.at ?? 0)
   const isNew = incident.changes.at(-1)?.state !== 'up'
   const recovered = isNew
     ? {
@@ -119,6 +125,13 @@ export function recoverIncident(incident: Incident, health: Health, at: UnixMs):
     : incident
   const isOver = !incident.flapping || at - goodSince >= RECOVERED_AFTER_INTERVALS * endpoint.intervalMs
   return isOver ? closeIncident(recovered, goodSince) : recovered
+}
+
+/** After a crash, the saved health may be older than the incident: it stays good until bad polls are confirmed anew. */
+function hasRecovered({ confirmation: { recent } }: Health, recoverAfter: number): boolean {
+  // What places say together has no polls of its own.
+  if (recent.length === 0) return true
+  return recent.length >= recoverAfter && recent.slice(-recoverAfter).every((poll) => poll.verdict === 'up')
 }
 
 export function closeIncident(incident: Incident, end: UnixMs): Incident {

@@ -44,6 +44,8 @@ export interface JudgedEndpoint {
   readonly now: UnixMs
   /** Start of the first poll that no longer found the conditions that this poll ended. */
   readonly goneSince: UnixMs
+  /** Consecutive polls before a better state is confirmed. */
+  readonly recoverAfter: number
   /** End of its planned maintenance; `null` outside of maintenance. */
   readonly maintainedUntil: UnixMs | null
   /** The open outage that it is part of, if any: it gets no incident of its own. */
@@ -125,7 +127,7 @@ export function createIncidentBook(): IncidentBook {
       }
     },
 
-    endpoint({ health, at, now, goneSince, maintainedUntil, outage }) {
+    endpoint({ health, at, now, goneSince, recoverAfter, maintainedUntil, outage }) {
       const { verdict } = health
       const key = endpointKey(health.endpoint)
       const isExcused = maintenance.excuses(key, maintainedUntil, at, now)
@@ -139,7 +141,7 @@ export function createIncidentBook(): IncidentBook {
       }
       const next =
         verdict === 'up'
-          ? recoverIncident(current, health, at)
+          ? recoverIncident(current, health, at, goneSince, recoverAfter)
           : continueIncident(current, health, verdict, at, goneSince)
       if (next === current) return NOTHING
       if (next.closedAt === null) open.set(key, next)
