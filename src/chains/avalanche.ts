@@ -3,8 +3,9 @@ import type { Liveness } from '../core/poll-result.ts'
 import type { Chain, ChainMemory, ChainTarget, Inquiry, NodeAnswer, Reading } from './chain.ts'
 import { evmBlockHash, evmHead } from './ethereum.ts'
 import { readHealthReply } from './health-reply.ts'
-import { type Call, createCall, fail, isUnknownMethod, readEnvelope, statusFailure } from './json-rpc.ts'
+import { type Call, createCall, fail, isRefusal, isUnknownMethod, readEnvelope, statusFailure } from './json-rpc.ts'
 import { isObject, parseJson } from './parse.ts'
+import { ASK_AGAIN_MS, notOffered } from './questions.ts'
 
 /** avalanchego: the health API for liveness, a chain's own JSON-RPC (usually the C-Chain's) for the head. */
 export const avalanche: Chain = {
@@ -17,10 +18,33 @@ export const avalanche: Chain = {
 
 const HEALTH_PATH = '/ext/health'
 
+const NOT_OFFERED: Reading<Liveness> = {
+  ok: true,
+  value: {
+    healthy: true,
+    checks: [notOffered(HEALTH_PATH)],
+    heartbeatAt: null,
+    report: { sync: null, peers: null, client: null, consensus: null },
+  },
+}
+
 type LivenessMethod = NonNullable<ChainMemory['livenessMethod']>
 
+/** Asks for the node's health. Providers, and nodes with `api-health-enabled: false`, do not offer it. */
+function* avalancheLiveness(_target: ChainTarget, _shard: Shard, memory: ChainMemory, now: number): Inquiry<Liveness> {
+  const refusedAt = memory.refusals.get(HEALTH_PATH)
+  if (refusedAt !== undefined && now - refusedAt < ASK_AGAIN_MS) return NOT_OFFERED
+  const reading = yield* askEither(memory)
+  if (reading.ok || !isRefusal(reading.failure)) {
+    memory.refusals.delete(HEALTH_PATH)
+    return reading
+  }
+  memory.refusals.set(HEALTH_PATH, now)
+  return NOT_OFFERED
+}
+
 /** Calls the method that this node is known to support (at first the old one), and the other one if it is unknown. */
-function* avalancheLiveness(_target: ChainTarget, _shard: Shard, memory: ChainMemory): Inquiry<Liveness> {
+function* askEither(memory: ChainMemory): Inquiry<Liveness> {
   const first = memory.livenessMethod ?? 'health.getLiveness'
   const reading = yield* askHealth(first, memory)
   if (reading.ok || !isUnknownMethod(reading.failure)) {

@@ -3,7 +3,7 @@ import { CONSENSUS_HEALTH, type ConsensusReport, type NodeCheck } from '../core/
 import type { ChainMemory, ConsensusAnswer, Inquiry, NodeAnswer, Reading } from './chain.ts'
 import { fail, malformed, statusFailure } from './json-rpc.ts'
 import { isObject, type JsonObject, parseJson } from './parse.ts'
-import { type Answer, ask, endingFailure, markUnhealthy, type Question, valueOf } from './questions.ts'
+import { type Answer, ask, endingFailure, isCutShort, markUnhealthy, type Question, valueOf } from './questions.ts'
 
 /** Asks a consensus node for its health, synchronization and peers, by Ethereum's Beacon API. */
 export function* beaconConsensus(memory: ChainMemory, now: number): Inquiry<ConsensusAnswer> {
@@ -104,7 +104,8 @@ function reasonOfDown(answer: Answer<unknown>): string | null {
 }
 
 function isDown(failure: Failure): boolean {
-  if (failure.kind === 'rate-limited' || failure.kind === 'local-resources' || isWithoutRoute(failure)) return false
+  if (failure.kind === 'rate-limited' || failure.kind === 'local-resources') return false
+  if (isWithoutRoute(failure) || isCutShort(failure)) return false
   return failure.kind !== 'http' || failure.status >= 500
 }
 

@@ -31,7 +31,8 @@ export function* ask<T>(
     checks.push(notOffered(name))
     return NOT_OFFERED
   }
-  checks.push(newCheck(name, describeFailure(failure), checkedAt))
+  // A node that takes its time for each question has not failed the one for which none was left.
+  if (!isCutShort(failure)) checks.push(newCheck(name, describeFailure(failure), checkedAt))
   return { kind: 'failed', failure, isAnswered: answer.ok }
 }
 
@@ -77,6 +78,10 @@ export function endingFailure(answer: Answer<unknown>, position: 'first' | 'late
   return saysNothing || (position === 'first' && !isAnswered) ? failure : null
 }
 
+export function isCutShort(failure: Failure): boolean {
+  return failure.kind === 'timeout' && failure.isCutShort === true
+}
+
 export function valueOf<T>(answer: Answer<T>): T | null {
   return answer.kind === 'told' ? answer.value : null
 }
@@ -87,7 +92,7 @@ export function markUnhealthy(checks: NodeCheck[]): void {
   if (latest !== undefined) checks.push({ ...latest, healthy: false })
 }
 
-const ASK_AGAIN_MS = 3_600_000
+export const ASK_AGAIN_MS = 3_600_000
 
 const NOT_OFFERED = { kind: 'not-offered' } as const
 
@@ -96,6 +101,6 @@ function newCheck(name: string, error: string | null, checkedAt: number | null):
   return { name, healthy, error, contiguousFailures: 0, failingSince: null, checkedAt, durationMs: null }
 }
 
-function notOffered(name: string): NodeCheck {
+export function notOffered(name: string): NodeCheck {
   return { ...newCheck(name, null, null), offered: false }
 }

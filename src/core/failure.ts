@@ -2,8 +2,8 @@ import { humanDuration } from './time.ts'
 
 /** All ways in which a check or a forwarded call fails. Failures are values, never exceptions. */
 export type Failure =
-  /** The whole deadline of the check passed. */
-  | { readonly kind: 'timeout'; readonly afterMs: number }
+  /** The whole deadline of the check passed. `isCutShort`: earlier requests of the check had used most of it. */
+  | { readonly kind: 'timeout'; readonly afterMs: number; readonly isCutShort?: true }
   | { readonly kind: 'dns'; readonly code: string }
   | { readonly kind: 'refused' }
   /** `code`: of the operating system, for an unreachable host or network. */

@@ -7,8 +7,10 @@ import type {
   Inquiry,
   NodeAnswer,
 } from '../chains/chain.ts'
+import { fail } from '../chains/json-rpc.ts'
 import type { Clock } from '../clock.ts'
 import type { CheckName, Endpoint } from '../core/endpoint.ts'
+import type { Failure } from '../core/failure.ts'
 import type { Shard } from '../core/network.ts'
 import type { ComparedBlock, Comparison, Liveness, Outcome, PollResult, ShardHead } from '../core/poll-result.ts'
 import type { NodeAddress } from './address.ts'
@@ -22,6 +24,8 @@ export class PollRun {
   readonly #deps: PollRunDeps
   #clockSkewMs: number | null = null
   readonly #requests: Record<CheckName, number> = { liveness: 0, head: 0 }
+  /** The lowest HTTP status of the liveness check. */
+  #status: number | null = null
 
   constructor(to: PolledEndpoint, endpoint: Endpoint, deps: PollRunDeps) {
     this.#to = to
@@ -147,10 +151,18 @@ export class PollRun {
     const { chain, target, memory, address, beaconAddress } = this.#to
     const now = this.#deps.clock.monotonic()
     const [shard = null] = this.#endpoint.shards
-    const own = this.#inquire(chain.liveness(target, shard, memory, now), address)
+    const inquiry = this.#inquire(chain.liveness(target, shard, memory, now), address)
+    const own = this.#has('head') ? inquiry : inquiry.then((outcome) => this.#withEvidence(outcome))
     if (chain.consensus === null || beaconAddress === null) return own
     const [outcome, consensus] = await Promise.all([own, this.#inquire(chain.consensus(memory, now), beaconAddress)])
     return withConsensus(outcome, consensus)
+  }
+
+  /** Without a head check, a server that refuses every path shows nothing of a node: its address or our key is wrong. */
+  #withEvidence(outcome: Outcome<Liveness>): Outcome<Liveness> {
+    const status = this.#status
+    if (status === null || status < 300 || !outcome.ok || !outcome.value.checks.every(isRefused)) return outcome
+    return { ok: false, failure: { kind: 'http', status }, durationMs: outcome.durationMs }
   }
 
   /** A node that refuses everything refuses us, not single methods, which it may offer in the next poll. */
@@ -162,6 +174,7 @@ export class PollRun {
   async #inquire<T>(inquiry: Inquiry<T>, address: NodeAddress): Promise<Outcome<T>> {
     const { client, clock } = this.#deps
     const deadline = this.#startDeadline()
+    const startedAt = clock.monotonic()
     try {
       let durationMs = 0
       let step = inquiry.next()
@@ -171,8 +184,12 @@ export class PollRun {
         const tookMs = clock.monotonic() - sentAt - sent.waitedMs
         durationMs = Math.max(durationMs, tookMs)
         this.#requests.liveness += sent.requests
-        if (sent.ok && address === this.#to.address) this.#noteClock(sent.answer, tookMs)
-        step = inquiry.next(sent.ok ? { ok: true, value: sent.answer } : sent)
+        if (sent.ok && address === this.#to.address) {
+          this.#noteClock(sent.answer, tookMs)
+          if (this.#status === null || sent.answer.status < this.#status) this.#status = sent.answer.status
+        }
+        if (sent.ok) step = inquiry.next({ ok: true, value: sent.answer })
+        else step = inquiry.next(2 * (sentAt - startedAt) > deadline.afterMs ? cutShort(sent.failure) : sent)
       }
       return { ...step.value, durationMs }
     } finally {
@@ -235,6 +252,14 @@ export interface PollRunDeps {
 }
 
 type HeadsRead = Pick<PollResult, 'heads' | 'compared'>
+
+function cutShort(failure: Failure): { readonly ok: false; readonly failure: Failure } {
+  return fail(failure.kind === 'timeout' ? { ...failure, isCutShort: true } : failure)
+}
+
+function isRefused({ offered }: Liveness['checks'][number]): boolean {
+  return offered === false
+}
 
 function withConsensus(outcome: Outcome<Liveness>, consensus: Outcome<ConsensusAnswer>): Outcome<Liveness> {
   if (!outcome.ok) return outcome

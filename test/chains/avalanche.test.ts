@@ -51,12 +51,11 @@ describe('the method', () => {
     expect(memory.livenessMethod).toBe('health.getLiveness')
   })
 
-  test('may be unknown either way: that is the failure, and nothing is remembered', () => {
+  test('may be unknown either way: then health is not offered, and no method is remembered', () => {
     const memory = newChainMemory()
-
     const conversation = ask([UNKNOWN, UNKNOWN], memory)
 
-    expect(failureOf(conversation)).toMatchObject({ kind: 'rpc', code: -32000 })
+    expect(valueOf(conversation).checks).toMatchObject([{ offered: false }])
     expect(memory.livenessMethod).toBeNull()
   })
 
@@ -223,8 +222,28 @@ describe('HTTP 503', () => {
   })
 })
 
-test('a health API that is switched off is HTTP 404', () => {
-  expect(failureOf(ask([{ body: '404 page not found\n', status: 404 }]))).toEqual({ kind: 'http', status: 404 })
+describe('a health API that is not offered', () => {
+  const HOUR = 3_600_000
+
+  test.each<[string, readonly Scripted[]]>([
+    ['switched off', [{ body: '404 page not found\n', status: 404 }]],
+    ['not part of a plan', [{ body: '', status: 403 }]],
+    ['without both methods', [UNKNOWN, UNKNOWN]],
+  ])('says nothing against the node, and is asked for again after an hour: %s', (_, refusal) => {
+    const memory = newChainMemory()
+    const poll = (script: readonly Scripted[], now: number) =>
+      inquire(avalanche.liveness(TARGET, null, memory, now), script)
+    const refused = poll(refusal, 0)
+
+    expect(valueOf(refused)).toMatchObject({ healthy: true, checks: [{ name: '/ext/health', offered: false }] })
+    expect(poll([], HOUR - 1).requests).toEqual([])
+    expect(valueOf(poll([{ body: recorded('avalanche/health-unhealthy') }], HOUR)).healthy).toBe(false)
+    expect(valueOf(poll([{ body: recorded('avalanche/health-unhealthy') }], HOUR + 1)).healthy).toBe(false)
+  })
+
+  test('is none that fails', () => {
+    expect(failureOf(ask([{ body: '', status: 500 }]))).toEqual({ kind: 'http', status: 500 })
+  })
 })
 
 test('the head is the chain’s latest block, whatever coreth adds to it', () => {

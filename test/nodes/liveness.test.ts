@@ -9,6 +9,7 @@ import { createProber, type NodeTarget } from '../../src/nodes/probe.ts'
 import { Secret } from '../../src/secret.ts'
 import { recorded } from '../chains/support.ts'
 import { startAnvil } from '../support/anvil.ts'
+import { createFakeClock } from '../support/fake-clock.ts'
 import { endpoint } from '../support/network.ts'
 
 const NEVER = new AbortController().signal
@@ -24,14 +25,15 @@ interface Request {
 type Answer = string | number | null
 
 /** A node that answers each method, or each path, as scripted. */
-async function node(script: Readonly<Record<string, Answer>>) {
+async function node(script: Readonly<Record<string, Answer>>, before: () => unknown = () => undefined) {
   const asked: Request[] = []
   const server = createServer((request, response) => {
     let text = ''
     request.on('data', (chunk) => {
       text += String(chunk)
     })
-    request.on('end', () => {
+    request.on('end', async () => {
+      await before()
       const { id = 1, method = '' } = text === '' ? {} : JSON.parse(text)
       const path = request.url ?? ''
       asked.push({ path, method, headers: request.headers })
@@ -218,6 +220,55 @@ test('a hanging question does not make a node unreachable whose other answers ar
 
   expect(liveness.healthy).toBe(false)
   expect(liveness.checks[1]).toMatchObject({ name: 'net_peerCount', error: 'no complete answer within 500 ms' })
+})
+
+describe('a node that takes its time for each question', () => {
+  const LIVENESS_ONLY = endpoint('own-1', { checks: ['liveness'] })
+
+  /** Each question takes 300 ms, until the deadline of 500 ms has passed. */
+  async function slowPoll(script: Readonly<Record<string, Answer>>, over: (url: string) => Partial<NodeTarget>) {
+    const clock = createFakeClock()
+    const slow = await node(script, () => clock.advance(300))
+    const prober = createProber({ clock })
+    prober.retarget([target(slow.url, { endpoint: LIVENESS_ONLY, ...over(slow.url) })])
+    onTestFinished(() => prober.close())
+    const { liveness } = await prober.poll(LIVENESS_ONLY, NEVER)
+    return liveness?.ok === true ? liveness.value : null
+  }
+
+  test('has not failed the one for which the deadline left no time', async () => {
+    const liveness = await slowPoll(WELL, () => ({}))
+
+    expect(liveness).toMatchObject({ healthy: true, report: { sync: { isSyncing: false }, peers: null } })
+    expect(liveness?.checks.map(({ name }) => name)).toEqual(['eth_syncing'])
+  })
+
+  test('is no consensus node that is down', async () => {
+    const beacon = { ...BEACON, '/eth/v1/node/health': 404 }
+    const own = await node(WELL)
+    const liveness = await slowPoll(beacon, (url) => ({ url: new Secret(own.url), beaconUrl: new Secret(url) }))
+
+    expect(liveness).toMatchObject({ healthy: true, report: { consensus: { state: null, peers: null } } })
+  })
+})
+
+describe('an endpoint without a head check', () => {
+  const LIVENESS_ONLY = endpoint('own-1', { checks: ['liveness'] })
+
+  test.each([401, 403, 404])('shows nothing of a node if every path is refused: HTTP %d', async (status) => {
+    const own = await node({ eth_syncing: status, net_peerCount: status, web3_clientVersion: status })
+    const { liveness } = await proberOf(target(own.url, { endpoint: LIVENESS_ONLY })).poll(LIVENESS_ONLY, NEVER)
+
+    expect(liveness).toMatchObject({ ok: false, failure: { kind: 'http', status } })
+  })
+
+  test('shows a node that answers, even if it offers no question', async () => {
+    const refusal = recorded('ethereum/error-method-not-found')
+    const own = await node({ eth_syncing: 403, net_peerCount: refusal, web3_clientVersion: 403 })
+    const { liveness } = await proberOf(target(own.url, { endpoint: LIVENESS_ONLY })).poll(LIVENESS_ONLY, NEVER)
+
+    expect(liveness).toMatchObject({ ok: true, value: { checks: [{ offered: false }, { offered: false }] } })
+  })
 })
 
 test('a refused question is not asked again in the next poll, unless the node had refused everything', async () => {

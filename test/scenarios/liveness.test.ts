@@ -132,6 +132,21 @@ describe('an endpoint whose node', () => {
     expect(stage.accused()).toEqual([])
   })
 
+  test('offers no question at all is up, and without a head check there is no evidence for it', async () => {
+    const refused = (name: string) => ({ ...check(name, true), offered: false as const })
+    const offering = { liveness: () => ({ ...livenessOf(QUIET), checks: [refused('eth_syncing'), refused('/x')] }) }
+    const stage = stageOf()
+    const bare = stageOf({ endpoint: { ...ETHEREUM.endpoint, checks: ['liveness'] } })
+    for (const one of [stage, bare]) {
+      one.set(key('b'), offering)
+      await one.pass(3 * MINUTE)
+    }
+
+    expect([stage.state(key('b')), stage.codes(key('b'))]).toEqual(['up', []])
+    expect([bare.state(key('b')), bare.codes(key('b'))]).toEqual(['up', ['no-evidence']])
+    expect(bare.codes(key('a'))).toEqual([])
+  })
+
   test('answers one question with failures is degraded after three failures in a row, with the reason', async () => {
     const stage = stageOf()
     await stage.pass(MINUTE)

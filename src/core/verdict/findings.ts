@@ -20,7 +20,12 @@ export function findingsOf(
   const findings: Finding[] = []
   if (result.liveness?.ok === false) push(findings, ofFailure(result.liveness.failure, ''))
   // The heartbeat was converted to our clock when it was read.
-  else if (liveness !== null) pushLiveness(findings, liveness, thresholds, now)
+  else if (liveness !== null) {
+    pushLiveness(findings, liveness, thresholds, now)
+    if (result.heads.length === 0 && liveness.checks.every(({ offered }) => offered === false)) {
+      push(findings, ofNothing(liveness))
+    }
+  }
   const alike = allFailAlike(result.heads)
   for (const { shard, outcome } of result.heads) {
     if (!outcome.ok) push(findings, ofFailure(outcome.failure, alike ? '' : ofShard(shard)))
@@ -51,9 +56,7 @@ function pushLiveness(findings: Finding[], liveness: Liveness, thresholds: Thres
   if (!liveness.healthy) {
     findings.push({ code: 'unhealthy', verdict: 'down', message: unhealthyMessage(liveness) })
   }
-  if (liveness.checks.length === 0) {
-    findings.push({ code: 'no-evidence', verdict: 'up', message: 'the node reports itself healthy without any check' })
-  }
+  if (liveness.checks.length === 0) push(findings, ofNothing(liveness))
   const isFailing = (check: Liveness['checks'][number]) => check.contiguousFailures >= thresholds.contiguousFailures
   if (liveness.checks.some(isFailing)) {
     const failing = liveness.checks.filter(isFailing)
@@ -73,6 +76,11 @@ function pushLiveness(findings: Finding[], liveness: Liveness, thresholds: Thres
       message: `no network message handled for ${humanDuration(heartbeatLagMs)}`,
     })
   }
+}
+
+function ofNothing({ checks, healthy }: Liveness): Finding {
+  const says = checks.length > 0 ? 'offers nothing of what is asked' : 'reports itself healthy without any check'
+  return { code: 'no-evidence', verdict: 'up', message: `the node ${healthy ? says : 'lists no checks'}` }
 }
 
 function unhealthyMessage({ checks }: Liveness): string {
