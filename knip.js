@@ -4,7 +4,8 @@ const read = (file) => JSON.parse(readFileSync(new URL(file, import.meta.url), '
 
 export default {
   entry: [
-    'src/**/*-worker.ts',
+    'src/main.ts',
+    'src/**/*-{worker,process}.ts',
     'web/app.ts',
     'web/views/{endpoint-query,wall,events}.ts',
     'bench/*.ts',

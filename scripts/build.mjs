@@ -5,21 +5,26 @@ import { join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { buildPage } from './page.mjs'
 import { root } from './prepare.mjs'
+import { buildProgram } from './program.mjs'
 
 const ROOMS = ['src', 'web']
+const MODULES = join(root, 'dist/modules')
 
-/** Compiles src/ and web/ incrementally to dist/ and bundles the page; true if there were no errors. */
+/**
+ * Compiles src/ and web/ incrementally to dist/modules/, for types, tests and benches, then bundles daemon and page; true if
+ * there were no errors.
+ */
 export async function build() {
   removeOrphans()
   const tsc = join(root, 'node_modules/typescript/bin/tsc')
-  // The compiler's incremental state is wrong if dist/ was emptied.
+  // The compiler's incremental state is wrong if its folder was emptied.
   const force = outputsMissing() ? ['--force'] : []
   const compiler = spawn(process.execPath, [tsc, '-b', 'tsconfig.json', 'web/tsconfig.json', ...force], {
     cwd: root,
     stdio: ['ignore', 'inherit', 'inherit'],
   })
   const [status] = await once(compiler, 'exit')
-  return status === 0 && (await buildPage())
+  return status === 0 && (await buildProgram()) && (await buildPage())
 }
 
 function filesUnder(folder, ending) {
@@ -33,14 +38,14 @@ function outputsMissing() {
   return ROOMS.some((room) =>
     filesUnder(join(root, room), '.ts')
       .filter((file) => !file.endsWith('.d.ts'))
-      .some((file) => !existsSync(join(root, 'dist', room, file.replace(/\.ts$/, '.js')))),
+      .some((file) => !existsSync(join(MODULES, room, file.replace(/\.ts$/, '.js')))),
   )
 }
 
 /** Removes outputs of renamed modules, so that the old name cannot be imported. */
 function removeOrphans() {
   for (const room of ROOMS) {
-    const folder = join(root, 'dist', room)
+    const folder = join(MODULES, room)
     for (const file of [
       ...filesUnder(folder, '.js'),
       ...filesUnder(folder, '.d.ts'),

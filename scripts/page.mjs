@@ -1,8 +1,9 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { brotliCompressSync, gzipSync } from 'node:zlib'
 import { root } from './prepare.mjs'
+import { isInPlace, putInPlace } from './put-in-place.mjs'
 
 /** Bundles `web/app.ts`, every view and every style sheet into `dist/page/`, plain and compressed; true if there were no errors. */
 export async function buildPage() {
@@ -34,30 +35,24 @@ export async function buildPage() {
     logLevel: 'error',
   }).catch(({ errors }) => ({ errors }))
   if (errors.length > 0) return false
-  putInPlace(outdir, outputFiles)
+  putInPlace(outdir, withCompressed(outputFiles))
   return true
 }
 
-/** Writes changed files only, atomically, so that a running daemon keeps serving. */
-function putInPlace(folder, files) {
+/** Each file with its compressed forms, of which those of an unchanged file are kept: they take most of the time. */
+function withCompressed(files) {
   const wanted = new Map()
   for (const { path, contents } of files) {
+    const forms = [
+      [`${path}.gz`, () => gzipSync(contents, { level: 9 })],
+      [`${path}.br`, () => brotliCompressSync(contents)],
+    ]
+    const isUnchanged = isInPlace(path, contents) && forms.every(([form]) => existsSync(form))
+    for (const [form, compress] of forms) wanted.set(form, isUnchanged ? readFileSync(form) : compress())
+    // Last, so that a build that was interrupted is not taken for a complete one.
     wanted.set(path, contents)
-    wanted.set(`${path}.gz`, gzipSync(contents, { level: 9 }))
-    wanted.set(`${path}.br`, brotliCompressSync(contents))
   }
-  for (const [path, contents] of wanted) {
-    if (existsSync(path) && readFileSync(path).equals(contents)) continue
-    mkdirSync(dirname(path), { recursive: true })
-    const draft = `${path}.${process.pid}`
-    writeFileSync(draft, contents)
-    renameSync(draft, path)
-  }
-  for (const entry of readdirSync(folder, { recursive: true, withFileTypes: true })) {
-    const path = join(entry.parentPath, entry.name)
-    // Concurrent builds use different temporary files.
-    if (entry.isFile() && !wanted.has(path) && !/\.\d+$/.test(path)) rmSync(path, { force: true })
-  }
+  return wanted
 }
 
 /**

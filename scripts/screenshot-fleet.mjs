@@ -26,7 +26,7 @@ const FAULTS = {
 /** Three hundred simulated nodes in twelve networks, three of which have a fault, and a daemon in this process that monitors them. */
 export async function startFleet() {
   // Imported late: they are built by then.
-  const load = (path) => import(join(root, 'dist/src', path))
+  const load = (path) => import(join(root, 'dist/modules/src', path))
   const [
     { systemClock },
     { createChain },

@@ -32,8 +32,8 @@ function manager(env: NodeJS.ProcessEnv) {
 }
 
 const PATIENCE_MS = 100_000
-const SERVICE_MANAGER = new URL('../../dist/src/commands/service-manager.js', import.meta.url).href
-const CLOCK = new URL('../../dist/src/clock.js', import.meta.url).href
+const SERVICE_MANAGER = new URL('../../dist/modules/src/commands/service-manager.js', import.meta.url).href
+const CLOCK = new URL('../../dist/modules/src/clock.js', import.meta.url).href
 
 test('reports ready with the page address, three signs of life per watchdog interval, and stopping', async () => {
   const { env, told } = recorder()

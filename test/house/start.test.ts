@@ -77,22 +77,25 @@ test('what does not compile does not start, and says where', async () => {
 test('a build leaves nothing behind of a source file that is gone', async () => {
   project.write({ 'src/old.ts': 'export const old = 1\n' })
   await build()
-  expect(exists('dist/src/old.js')).toBe(true)
+  expect(exists('dist/modules/src/old.js')).toBe(true)
   rmSync(join(project.folder, 'src/old.ts'))
 
   const { status } = await build()
 
   expect(status).toBe(0)
-  expect(['dist/src/old.js', 'dist/src/old.d.ts', 'dist/src/old.js.map'].filter(exists)).toEqual([])
-  expect(['dist/src/main.js', 'dist/web/app.js'].filter((file) => !exists(file))).toEqual([])
+  expect(['old.js', 'old.d.ts', 'old.js.map'].map((file) => `dist/modules/src/${file}`).filter(exists)).toEqual([])
+  expect(
+    ['dist/src/main.js', 'dist/modules/src/main.js', 'dist/modules/web/app.js'].filter((file) => !exists(file)),
+  ).toEqual([])
 })
 
 test('deleted outputs are built again, although the compiler considers itself up to date', async () => {
   await build()
-  rmSync(join(project.folder, 'dist/src'), { recursive: true })
+  for (const outputs of ['dist/modules/src', 'dist/src']) rmSync(join(project.folder, outputs), { recursive: true })
 
   const { status } = await build()
 
   expect(status).toBe(0)
+  expect(exists('dist/modules/src/main.js')).toBe(true)
   expect(exists('dist/src/main.js')).toBe(true)
 })

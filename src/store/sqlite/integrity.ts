@@ -1,8 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { createRequire } from 'node:module'
 import { fileURLToPath, pathToFileURL } from 'node:url'
-import { isSound, openReadOnly } from './database.ts'
-import { troubleOf } from './disk.ts'
 
 export type Integrity = 'sound' | 'damaged' | 'unreadable' | 'ended'
 
@@ -31,26 +29,10 @@ export function checkFile(path: string, signal: AbortSignal): Promise<Integrity>
   })
 }
 
-const FILE = fileURLToPath(import.meta.url)
 /** The build has JavaScript files; TypeScript sources need a loader. */
-const LOADER = FILE.endsWith('.ts')
-  ? ['--import', pathToFileURL(createRequire(import.meta.url).resolve('tsx')).href]
-  : []
+const isSource = import.meta.url.endsWith('.ts')
+const FILE = fileURLToPath(new URL(`./integrity-process.${isSource ? 'ts' : 'js'}`, import.meta.url))
+const LOADER = isSource ? ['--import', pathToFileURL(createRequire(import.meta.url).resolve('tsx')).href] : []
 
-const EXIT = { sound: 0, damaged: 10, unreadable: 11 } as const
-
-// In the child process, this file is the program.
-if (process.argv[1] === FILE) process.exitCode = EXIT[integrityOf(process.argv[2] ?? '')]
-
-function integrityOf(path: string): keyof typeof EXIT {
-  try {
-    const db = openReadOnly(path)
-    try {
-      return isSound(db) ? 'sound' : 'damaged'
-    } finally {
-      db.close()
-    }
-  } catch (error) {
-    return troubleOf(error) === 'corrupt' ? 'damaged' : 'unreadable'
-  }
-}
+/** How the child process ends. */
+export const EXIT = { sound: 0, damaged: 10, unreadable: 11 } as const

@@ -8,7 +8,7 @@ import { incidentAt, pollAt, RETENTION, ROWS_IN_BATCH, UNLIMITED, WRITTEN_ENDPOI
  * many batches. What was acknowledged goes to a side file: how long opening took, then each batch's last poll.
  */
 const [path = '', side = '', first = '0', batches = 'Infinity', from = 'src'] = process.argv.slice(2)
-const file = from === 'dist' ? '../../../dist/src/store/open-store.js' : '../../../src/store/open-store.ts'
+const file = from === 'dist' ? '../../../dist/modules/src/store/open-store.js' : '../../../src/store/open-store.ts'
 const module = pathToFileURL(fileURLToPath(new URL(file, import.meta.url))).href
 const { openStore }: typeof import('../../../src/store/open-store.ts') = await import(module)
 
