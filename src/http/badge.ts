@@ -1,20 +1,27 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { percent } from '../../web/views/format.ts'
+import { tally, toneOf } from '../../web/views/model.ts'
 import { isKnown, tagOf } from './negotiation.ts'
 import { oneOf } from './parameters.ts'
 import { sendUnknown } from './problem.ts'
-import { type App, EndpointPath, NOT_MODIFIED, operation, type RouteDeps, text } from './route.ts'
+import { type App, EndpointPath, NetworkPath, NOT_MODIFIED, operation, type RouteDeps, text } from './route.ts'
 import type { Scopes } from './scopes.ts'
-import { endpointView } from './status-views.ts'
+import { endpointView, networkView } from './status-views.ts'
 import { escaped } from './template-text.ts'
-import type { Audience, EndpointView, StateView } from './wire-status.ts'
+import type { Audience, EndpointView, NetworkView, StateView } from './wire-status.ts'
 
 /** Embedded badges may be slightly out of date. */
 const CACHING = 'public, max-age=30'
 const MAX_VERSION_LENGTH = 64
+const Version = z
+  .string()
+  .max(MAX_VERSION_LENGTH)
+  .optional()
+  .describe('Any text: a new one bypasses caches of the picture')
 const TYPES = ['state', 'availability', 'lag'] as const
 
-/** `GET /badge/:network/:endpoint.svg`: one endpoint as a picture, to embed in other pages. */
+/** `GET /badge/:network/:endpoint.svg` and `/badge/:network.svg`: an endpoint or a network as a picture, to embed in other pages. */
 export function registerBadge(
   app: App,
   { clock, scopes }: Pick<RouteDeps, 'clock'> & { readonly scopes: Scopes },
@@ -27,7 +34,7 @@ export function registerBadge(
       type: oneOf(...TYPES)
         .optional()
         .describe('What it shows; default state'),
-      v: z.string().max(MAX_VERSION_LENGTH).optional().describe('Any text: a new one bypasses caches of the picture'),
+      v: Version,
     }),
     answers: {
       200: text(
@@ -43,11 +50,41 @@ export function registerBadge(
     if (entry === undefined) return sendUnknown(reply, 'endpoint')
     const view = endpointView(entry, incidents.of(entry.health.endpoint), clock.now(), request.audience)
     const body = badgeSvg(badgeOf(request.query.type ?? 'state', view, request.audience))
-    const etag = tagOf(body)
-    reply.headers({ etag, 'cache-control': CACHING, 'cross-origin-resource-policy': 'cross-origin' })
-    if (isKnown(request, etag)) return reply.code(304).send()
-    return reply.type('image/svg+xml; charset=utf-8').send(body)
+    return send(request, reply, body)
   })
+
+  const networkRoute = operation({
+    visibility: 'public',
+    summary: 'One network as a picture, to embed in other pages',
+    params: NetworkPath,
+    query: z.strictObject({ v: Version }),
+    answers: { 200: text('SVG, with an `ETag`', 'image/svg+xml'), 304: NOT_MODIFIED },
+  })
+  app.get('/badge/:network.svg', networkRoute, (request, reply) => {
+    const { board, incidents } = scopes[request.audience]
+    const network = board.network(request.params.network)
+    if (network === undefined) return sendUnknown(reply, 'network')
+    const view = networkView(network, incidents, clock.now(), request.audience)
+    return send(request, reply, badgeSvg({ label: view.title, ...standingOf(view) }))
+  })
+}
+
+function send(request: FastifyRequest, reply: FastifyReply, svg: string): FastifyReply {
+  const etag = tagOf(svg)
+  reply.headers({ etag, 'cache-control': CACHING, 'cross-origin-resource-policy': 'cross-origin' })
+  if (isKnown(request, etag)) return reply.code(304).send()
+  return reply.type('image/svg+xml; charset=utf-8').send(svg)
+}
+
+/** `up`, `2 of 3 up`, `unstable`, `halted`. */
+function standingOf(view: NetworkView): Omit<Badge, 'label'> {
+  const { state, halted, forked, endpoints } = view
+  const tone = toneOf(state, [view])
+  if (state !== 'up' && state !== 'degraded') return { value: state, tone }
+  if (halted || forked) return { value: halted ? 'halted' : 'forked', tone }
+  const { up } = tally(endpoints)
+  if (up < endpoints.length) return { value: `${up} of ${endpoints.length} up`, tone }
+  return { value: tone === 'up' ? 'up' : 'unstable', tone }
 }
 
 /** With a lower coverage, a percentage would be misleading. */

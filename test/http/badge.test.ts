@@ -2,6 +2,7 @@ import { SaxesParser } from 'saxes'
 import { describe, expect, test } from 'vitest'
 import { badgeSvg } from '../../src/http/badge.ts'
 import { Secret } from '../../src/secret.ts'
+import { incident } from '../support/incident.ts'
 import { bad, good, head } from '../support/network.ts'
 import { NETWORKS, NODE, OTHER, OWN, type Setting, setUp } from './setting.ts'
 
@@ -116,11 +117,31 @@ describe('a badge', () => {
 
   test.each([
     ['/badge/ethereum/missing.svg', 404],
+    ['/badge/missing.svg', 404],
+    ['/badge/ethereum.svg?type=lag', 400],
     ['/badge/ethereum/node.png', 404],
     ['/badge/ethereum/node.svg?type=colour', 400],
     [`/badge/ethereum/node.svg?v=${'1'.repeat(65)}`, 400],
   ])('of %s is a problem', async (url, status) => {
     expect((await setUp().server.inject(url)).statusCode).toBe(status)
+  })
+
+  test('of a network shows how many endpoints are up, and no healthy state while one is open to doubt', async () => {
+    const { server, world, incidents } = setUp()
+    const said = async (name: string) => spoken((await server.inject(`/badge/${name}.svg`)).body)
+    expect(await said('avalanche')).toBe('Avalanche: unknown')
+
+    await world.pollAll()
+    expect(await said('avalanche')).toBe('Avalanche: up')
+    incidents.put(incident({ network: 'avalanche', endpoint: 'own-2', flapping: true }))
+    expect(await said('avalanche')).toBe('Avalanche: unstable')
+
+    for (let poll = 0; poll < 2; poll++) {
+      for (const one of [NODE, OTHER])
+        await world.poll(one, { heads: [{ shard: null, outcome: bad({ kind: 'refused' }) }] })
+    }
+    expect(await said('avalanche')).toBe('Avalanche: 1 of 2 up')
+    expect(await said('ethereum')).toBe('Ethereum: down')
   })
 
   test('shows markup in a title as text', () => {

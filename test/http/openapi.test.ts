@@ -34,6 +34,7 @@ test('/openapi.json describes every route of the API, and every reference resolv
       '/api/v1/incidents/{id}',
       '/api/v1/incidents/{id}.txt',
       '/api/v1/incidents/{id}/notes',
+      '/badge/{network}.svg',
       '/badge/{network}/{endpoint}.svg',
       '/feed.xml',
       '/api/v1/gateway',

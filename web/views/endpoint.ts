@@ -2,9 +2,10 @@ import type { HistoryBucketView, PollView, RulesView } from '../../src/http/wire
 import type { IncidentSummaryView } from '../../src/http/wire-incidents.ts'
 import type { SilenceView } from '../../src/http/wire-silences.ts'
 import type { EndpointView } from '../../src/http/wire-status.ts'
+import { badge, badgesSection } from './badges.ts'
 import { type Cell, cellsOf, cellsOfStrip } from './cells.ts'
 import type { ChartGroup } from './chart-group.ts'
-import { badgePanel, incidentsPanel, rulesPanel } from './endpoint-about.ts'
+import { incidentsPanel, rulesPanel } from './endpoint-about.ts'
 import { endpointCharts } from './endpoint-charts.ts'
 import { historySection } from './endpoint-history.ts'
 
@@ -15,9 +16,9 @@ import { codeLink, ticking } from './endpoint-row.ts'
 import { unbroken, type Zone } from './format.ts'
 import { guard, html, nothing, type TemplateResult } from './lit.ts'
 import { mark } from './mark.ts'
-import { networkPath, type Route } from './route.ts'
+import { endpointPath, networkPath, type Route } from './route.ts'
 import { silenceNotes } from './silences.ts'
-import { type Span, spanOf, spanSince } from './span.ts'
+import { type Endpoint, type Span, spanOf, spanSince } from './span.ts'
 import { type Answer, defineView, type Model, type Sources } from './view.ts'
 import { WORDS } from './words.ts'
 import { ENDPOINT } from './words-endpoint.ts'
@@ -174,10 +175,28 @@ function draw(model: Model<Data>): TemplateResult {
       <div class="panels">
         ${checksSection(now)}
         ${guard([data, zone], () => html`${incidentsPanel(data.incidents, of, zone, data.loadedMs)}${rulesPanel(data.rules)}`)}
-        ${guard([endpoint.title, origin, version], () => badgePanel(of, { title: endpoint.title, origin, version }))}
+        ${guard([endpoint.title, origin, version], () => badges(of, endpoint.title, origin, version))}
       </div>
     </div>
   `
+}
+
+const BADGES = ['state', 'availability', 'lag'] as const
+
+function badges({ network, endpoint }: Endpoint, title: string, origin: string, version: string): TemplateResult {
+  const path = `/badge/${encodeURIComponent(network)}/${encodeURIComponent(endpoint)}.svg`
+  const all = BADGES.map((type) =>
+    badge({
+      name: type,
+      title: ENDPOINT.badgeTypes[type],
+      address: type === 'state' ? path : `${path}?type=${type}`,
+      page: endpointPath(network, endpoint),
+      alt: ENDPOINT.badgeAlt(title, ENDPOINT.badgeTypes[type].toLowerCase()),
+      origin,
+      version,
+    }),
+  )
+  return badgesSection(all, 'panel')
 }
 
 /** Changes with what the badges show: state, lag and availability. */

@@ -3,6 +3,7 @@ import type { RoutingView } from '../../src/http/wire-gateway.ts'
 import type { DaysView, StripsView, StripView } from '../../src/http/wire-history.ts'
 import type { SilenceView } from '../../src/http/wire-silences.ts'
 import type { EndpointView, NetworkView, StatusView } from '../../src/http/wire-status.ts'
+import { attribute, badge, badgesSection } from './badges.ts'
 import { blockArrival } from './block-arrival.ts'
 import { arrivalsOf, disputedAt, median } from './block-arrival-figures.ts'
 import { blockHashes } from './block-hashes.ts'
@@ -14,9 +15,9 @@ import { incidentsSection } from './events.ts'
 import { unbroken } from './format.ts'
 import { guard, html, nothing, repeat, type TemplateResult } from './lit.ts'
 import { mark } from './mark.ts'
-import { inOrderOf, toneOf, worstFirst } from './model.ts'
+import { inOrderOf, tally, toneOf, worstFirst } from './model.ts'
 import { stateCounts, whereTheyAre } from './network-facts.ts'
-import { endpointPath, type Route } from './route.ts'
+import { endpointPath, networkPath, type Route } from './route.ts'
 import { routingOrder } from './routing-order.ts'
 import { silenceNotes } from './silences.ts'
 import { strip, stripHours } from './strip.ts'
@@ -95,7 +96,32 @@ function draw(model: Model<Data>): TemplateResult {
     ${status === null ? nothing : incidentsSection(ownIncidents, status, settings.zone, nowMs)} ${lastDay(network, model)}
     ${lastDays(network, model)}
     ${blocks === null ? names(network, model) : chains(network, blocks, routing, model)}
+    ${guard([network.title, model.origin, badgeVersion(network)], () => badges(network, model.origin ?? ''))}
   `
+}
+
+/** For other pages: a picture of its state, and a frame with its 90 days. */
+function badges(network: NetworkView, origin: string): TemplateResult {
+  const { name, title } = network
+  const alt = NETWORK.badgeAlt(title)
+  const picture = badge({
+    name: 'state',
+    title: NETWORK.badge,
+    address: `/badge/${encodeURIComponent(name)}.svg`,
+    page: networkPath(name),
+    alt,
+    origin,
+    version: badgeVersion(network),
+  })
+  const frame = `<iframe src="${attribute(`${origin}/embed/${encodeURIComponent(name)}`)}" title="${attribute(alt)}" width="520" height="160"></iframe>`
+  const codes = origin === '' ? {} : { HTML: frame }
+  return badgesSection([picture, { name: 'frame', title: NETWORK.frame, codes }], 'card wide')
+}
+
+/** Changes with what the badge shows. */
+function badgeVersion(network: NetworkView): string {
+  const { state, halted, forked, endpoints } = network
+  return [state, Number(halted), Number(forked), tally(endpoints).up, toneOf(state, [network])].join('.')
 }
 
 const MOST_STRIPS = 6

@@ -139,12 +139,8 @@ export const ENDPOINT = {
     confirmed: (worse: number, better: number) =>
       rule('State changes', `confirmed after ${polls(worse)}, cleared after ${polls(better)}`),
   },
-  badge: 'Badge',
   badgeTypes: { state: 'State', availability: 'Availability', lag: 'Lag' },
   badgeAlt: (title: string, type: string) => `${title}: ${type}`,
-  markups: { html: 'HTML', markdown: 'Markdown' },
-  copy: 'Copy',
-  copied: 'Copied',
 } as const
 
 function rule(name: string, text: string): { readonly name: string; readonly text: string } {

@@ -7,6 +7,9 @@ export const NETWORK = {
   chain: 'The chain',
   hashes: 'Block hashes by height',
   clients: 'Clients',
+  badge: 'State',
+  badgeAlt: (title: string) => `State of ${title}`,
+  frame: 'Frame with the last 90 days',
   routing: 'Gateway routing order',
   columns: {
     endpoint: 'Endpoint',
