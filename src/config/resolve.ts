@@ -133,6 +133,7 @@ function configuredNetwork(
       blockTimeMs,
       blockTimeGiven: network.block_time !== undefined,
       chainId: network.chain_id ?? null,
+      explorerUrl: network.explorer_url,
       thresholds: thresholds(network.thresholds, blockTimeMs),
     } satisfies Network,
     shards,

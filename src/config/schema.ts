@@ -245,6 +245,13 @@ const network = mapping('One blockchain.', {
       Number.MAX_SAFE_INTEGER,
     )
     .optional(),
+  explorer_url: s
+    .publicUrl({
+      description:
+        'URL of a block explorer, to which heights and hashes on the page link: `/block/HASH` there, for multiversx `/blocks/HASH`.',
+      defaultText: 'none',
+    })
+    .optional(),
   shards: list(s.whole({ description: 'A shard number.' }, 0, METACHAIN), {
     description: 'multiversx only: the shards whose heads are polled; 4294967295 is the metachain.',
     defaultText: `\`[${DERIVED_DEFAULTS.shards.join(', ')}]\``,

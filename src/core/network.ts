@@ -49,5 +49,7 @@ export interface Network {
   readonly blockTimeGiven: boolean
   /** EIP-155 number. Verified on every endpoint unless `null`. */
   readonly chainId: number | null
+  /** The block explorer to which the page links. */
+  readonly explorerUrl?: string | undefined
   readonly thresholds: Thresholds
 }

@@ -141,6 +141,7 @@ export function networkSummary(
     name: network.name,
     title: network.title,
     family: network.family,
+    ...(audience === 'private' && network.explorerUrl !== undefined ? { explorer_url: network.explorerUrl } : {}),
     state: networkState(endpoints.map((entry) => shownState(entry, now))),
     halted,
     forked,

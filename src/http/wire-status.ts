@@ -130,6 +130,8 @@ export const NetworkView = shape('Network', {
   name: z.string(),
   title: z.string(),
   family: z.enum(FAMILIES),
+  /** Present if configured, for readers who see heights. */
+  explorer_url: z.string().optional(),
   state: StateView,
   halted: z.boolean(),
   forked: z.boolean(),

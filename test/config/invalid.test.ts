@@ -57,6 +57,7 @@ const EXPECTED: Readonly<Record<string, readonly string[]>> = {
   'bad-network-name': ['networks[0].name: expected 1 to 64 characters of a-z, 0-9 and -'],
   'long-network-name': ['networks[0].name: expected 1 to 64 characters of a-z, 0-9 and -'],
   'bad-endpoint-name': ['networks[0].endpoints[0].name: expected 1 to 64 characters of a-z, 0-9 and -'],
+  'explorer-url': ['networks[0].explorer_url: expected an http(s) URL without user, query or fragment'],
   'grafana-url': ['server.grafana_url: expected an http(s) URL without user, query or fragment'],
   'public-page-unknown-network': ['server.public_page.networks[0]: no network has this name'],
   'public-page-empty': ['server.public_page.networks: expected at least one network'],

@@ -177,18 +177,21 @@ describe('/api/v1/status', () => {
     expect(await rules(null)).not.toHaveProperty('grafana_url')
   })
 
-  test('shows provider and labels, but not to the public', async () => {
+  test('shows provider, labels and block explorer, but not to the public', async () => {
     const token = 'a-token-of-the-operator'
     const grouped = { ...NODE, provider: 'acme', labels: { region: 'fra' } }
-    const networks = [{ network: network(), endpoints: [grouped, endpoint('own')] }]
+    const explorerUrl = 'https://explorer.example.org'
+    const networks = [{ network: network({ explorerUrl }), endpoints: [grouped, endpoint('own')] }]
     const { server } = setUp({ options: { token: new Secret(token) }, networks })
 
     const answer = await server.inject({ url: '/api/v1/status', headers: { authorization: `Bearer ${token}` } })
 
-    const [one, other] = StatusView.parse(answer.json()).networks[0]?.endpoints ?? []
+    const [shown] = StatusView.parse(answer.json()).networks
+    const [one, other] = shown?.endpoints ?? []
+    expect(shown?.explorer_url).toBe(explorerUrl)
     expect(one).toMatchObject({ provider: 'acme', labels: { region: 'fra' } })
     expect(other).not.toHaveProperty('labels')
-    expect((await server.inject('/api/v1/status')).body).not.toMatch(/acme|fra/)
+    expect((await server.inject('/api/v1/status')).body).not.toMatch(/acme|fra|explorer/)
   })
 
   test('an expired result is unknown since it expired, without conditions', async () => {

@@ -483,6 +483,18 @@ describe('an endpoint', () => {
     })
   })
 
+  test('links its height to the block explorer of the network, if one is configured', async () => {
+    const head = { ...HEAD, hash: `0x${'a'.repeat(64)}`, lag_blocks: 0, lag_seconds: 0 }
+    const linkOf = (of: HTMLElement) => of.querySelector('.now a.explorer')
+
+    const { page } = await show({ endpoint: { heads: [head] }, network: { explorer_url: 'https://etherscan.io' } })
+    const { page: plain } = await show({ endpoint: { heads: [head] } })
+
+    expect(linkOf(page)?.getAttribute('href')).toBe(`https://etherscan.io/block/${head.hash}`)
+    expect(linkOf(page)?.textContent).toBe('988')
+    expect(linkOf(plain)).toBeNull()
+  })
+
   test('lists its thresholds', async () => {
     const { page } = await show()
 

@@ -109,6 +109,7 @@ interface Shown {
   readonly days?: DaysView | null
   readonly incidents?: Model['incidents']
   readonly isPublic?: boolean
+  readonly origin?: string
 }
 
 function draw({
@@ -119,6 +120,7 @@ function draw({
   days = null,
   incidents = [],
   isPublic,
+  origin = '',
 }: Shown = {}): HTMLElement {
   const blocks: BlocksView = {
     network: 'one',
@@ -133,6 +135,7 @@ function draw({
     contact: { kind: 'live', by: 'events' },
     brand: { title: 'Heartline', hasLogo: false },
     nowMs: NOW,
+    origin,
     access: isPublic === true ? 'public' : 'open',
     settings: { ...DEFAULT_SETTINGS, zone: 'utc' },
     data: {
@@ -334,8 +337,40 @@ describe('block hashes by height', () => {
   const disputed = BLOCKS.map((block) =>
     block.height < 103 ? block : { ...block, hashes: [`0x${block.height}abcdef`, `0x${block.height}bad`] },
   )
-  const lens = (witnesses: BlockWitnessView[], blocks = disputed) =>
-    drawn(blockHashes({ network: 'one', shard: aShard(witnesses, { blocks }), endpoints: ENDPOINTS }))
+  const lens = (witnesses: BlockWitnessView[], blocks = disputed, explored: Partial<NetworkView> = {}) =>
+    drawn(
+      blockHashes({
+        network: { ...aNetwork('one'), ...explored },
+        shard: aShard(witnesses, { blocks }),
+        endpoints: ENDPOINTS,
+      }),
+    )
+
+  test('link to the block explorer: each height, and each hash of a disagreement, but no text of a node', () => {
+    const hashes = ['a', 'b', 'c'].map((letter) => `0x${letter.repeat(64)}`) as [string, string, string]
+    const blocks = [
+      { ...aBlock(102), hashes: ['0x" onclick="alert(1)'] },
+      { ...aBlock(103), hashes: [hashes[0]] },
+      { ...aBlock(104), hashes: [hashes[1], hashes[2]] },
+    ]
+    const told = [
+      aWitness('a', { told: [0, 0, 0] }),
+      aWitness('b', { told: [0, 0, 0] }),
+      aWitness('c', { told: [0, 0, 1] }),
+    ]
+    const addressesOf = (of: HTMLElement) =>
+      [...of.querySelectorAll('a.explorer')].map((link) => link.getAttribute('href'))
+    const base = 'https://explorer.example.org'
+
+    const page = lens(told, blocks, { explorer_url: base })
+
+    const rows = [hashes[2], hashes[1], hashes[1]].map((hash) => `${base}/block/${hash}`)
+    expect(addressesOf(page)).toEqual([`${base}/block/${hashes[0]}`, `${base}/block/${hashes[1]}`, ...rows])
+    expect(addressesOf(lens(told, blocks))).toEqual([])
+    expect(addressesOf(lens(told, blocks, { explorer_url: base, family: 'multiversx' }))[0]).toBe(
+      `${base}/blocks/${hashes[0]}`,
+    )
+  })
 
   test('shows that all endpoints agree, and leaves unreported blocks blank', () => {
     const page = lens([aWitness('a'), aWitness('b', { told: [null, 0, 0, 0, 0] })], BLOCKS)
@@ -398,6 +433,21 @@ describe('block hashes by height', () => {
     expect(rows[0]).toMatch(/^n-59/)
     expect(textsOf(page, 'p').at(-1)).toBe('44 more agree with the majority')
   })
+})
+
+test('a network has embed code for its badge and for a frame of its 90 days, with its title escaped', () => {
+  const page = draw({
+    network: aNetwork('one', ENDPOINTS, { title: 'A "quick" <net>' }),
+    origin: 'https://status.example.org',
+  })
+  const codeOf = (id: string) => page.querySelector(id)?.textContent
+
+  expect(codeOf('#embed-state-html')).toBe(
+    '<a href="https://status.example.org/networks/one"><img src="https://status.example.org/badge/one.svg" alt="State of A &quot;quick&quot; &lt;net>"></a>',
+  )
+  expect(codeOf('#embed-frame-html')).toBe(
+    '<iframe src="https://status.example.org/embed/one" title="State of A &quot;quick&quot; &lt;net>" width="520" height="160"></iframe>',
+  )
 })
 
 describe('the routing order', () => {

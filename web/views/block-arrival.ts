@@ -10,6 +10,7 @@ import {
 } from './block-arrival-figures.ts'
 import { blockArrivalTable } from './block-arrival-table.ts'
 import { codeLink, shardName, ticking } from './endpoint-row.ts'
+import { type Explored, inExplorer } from './explorer.ts'
 import { age, count, duration, unbroken, type Zone } from './format.ts'
 import { guard, html, nothing, repeat, svg, type TemplateResult } from './lit.ts'
 import { mark } from './mark.ts'
@@ -58,7 +59,7 @@ export function blockArrival(of: BlockArrival): TemplateResult {
 }
 
 export interface BlockArrival {
-  readonly network: string
+  readonly network: Explored & Pick<NetworkView, 'name'>
   readonly shard: ShardBlocksView
   /** The reference head of the latest event. */
   readonly reference: NetworkView['heads'][number] | undefined
@@ -85,16 +86,17 @@ function tableId(shard: number | null): string {
 }
 
 /** The chain's own row: one bar per block interval, and one for the time since the last block. */
-function chainRow({ shard, reference, stallSeconds, zone, nowMs }: BlockArrival): TemplateResult {
+function chainRow({ network, shard, reference, stallSeconds, zone, nowMs }: BlockArrival): TemplateResult {
   const { blocks, block_time: pace } = shard
   // Block data is loaded every few seconds; events arrive in between.
   const latest = blocks.at(-1)
   const newest = reference !== undefined && reference.height > (latest?.height ?? -1) ? reference : latest
+  const hash = newest === latest ? latest?.hashes[0] : reference?.hash
   const typical = pace.measured_seconds ?? median(intervalsOf(shard).filter((each) => each !== null))
   return html`
     <tr role="row" class="chain">
       <th role="rowheader" scope="row"><b>${shard.shard === null ? NETWORK.chain : shardName(shard.shard)}</b></th>
-      <td role="cell" class="n height">${newest === undefined ? WORDS.none : count(newest.height)}</td>
+      <td role="cell" class="n height">${newest === undefined ? WORDS.none : inExplorer(network, hash, count(newest.height))}</td>
       <td role="cell" class="n lag">
         ${newest === undefined || newest.timestamp === null ? nothing : html`<small>${ticking(newest.timestamp, zone, nowMs)} ${WORDS.blockAge}</small>`}
       </td>
@@ -169,7 +171,7 @@ function endpointRow(
         <div class="name">
           ${mark(endpoint.state)}
           <div>
-            <a href=${endpointPath(network, endpoint.name)}>${endpoint.title}</a>
+            <a href=${endpointPath(network.name, endpoint.name)}>${endpoint.title}</a>
             ${
               endpoint.state === 'up'
                 ? nothing
@@ -182,7 +184,7 @@ function endpointRow(
         </div>
       </th>
       <td role="cell" class="n height" data-label=${columns.height}>
-        ${head === undefined ? none() : count(head.height)}
+        ${head === undefined ? none() : inExplorer(network, head.hash, count(head.height))}
         ${head !== undefined && lag === null ? html`<small>${WORDS.lastSeen}</small>` : nothing}
       </td>
       <td role="cell" class="n lag" data-label=${columns.lag}>

@@ -1,6 +1,7 @@
 import type { ShardBlocksView } from '../../src/http/wire-blocks.ts'
-import type { EndpointView } from '../../src/http/wire-status.ts'
+import type { EndpointView, NetworkView } from '../../src/http/wire-status.ts'
 import { disputedAt, verdictAt } from './block-arrival-figures.ts'
+import { type Explored, inExplorer } from './explorer.ts'
 import { count } from './format.ts'
 import { html, nothing, type TemplateResult } from './lit.ts'
 import { mark } from './mark.ts'
@@ -21,13 +22,13 @@ export function blockHashes({ network, shard, endpoints }: BlockHashes): Templat
         <thead role="rowgroup">
           <tr role="row">
             <th role="columnheader" scope="col">${NETWORK.columns.endpoint}</th>
-            ${columns.map((at, place) => html`<th role="columnheader" scope="col" class=${age(place, columns)}>${tail(shard.blocks[at]?.height ?? 0, place)}</th>`)}
+            ${columns.map((at, place) => html`<th role="columnheader" scope="col" class=${age(place, columns)}>${inExplorer(network, shard.blocks[at]?.hashes[0], tail(shard.blocks[at]?.height ?? 0, place))}</th>`)}
           </tr>
         </thead>
         <tbody role="rowgroup">
           ${rows.map(
             ({ endpoint, reported }) => html`<tr role="row">
-              <th role="rowheader" scope="row">${mark(endpoint.state)} <a href=${endpointPath(network, endpoint.name)}>${endpoint.title}</a></th>
+              <th role="rowheader" scope="row">${mark(endpoint.state)} <a href=${endpointPath(network.name, endpoint.name)}>${endpoint.title}</a></th>
               ${columns.map((at, place) => {
                 const verdict = verdictAt(shard, at)
                 const hashIndex = reported[at] ?? null
@@ -35,6 +36,7 @@ export function blockHashes({ network, shard, endpoints }: BlockHashes): Templat
                 const wasMinority = dispute?.verdict === 'majority' ? dispute.minority.has(endpoint.name) : null
                 const isMinority = verdict === 'majority' ? hashIndex !== 0 : verdict === 'open' ? wasMinority : null
                 return cell({
+                  network,
                   hashes: shard.blocks[at]?.hashes ?? [],
                   hashIndex,
                   isMinority,
@@ -51,7 +53,7 @@ export function blockHashes({ network, shard, endpoints }: BlockHashes): Templat
 }
 
 export interface BlockHashes {
-  readonly network: string
+  readonly network: Explored & Pick<NetworkView, 'name'>
   readonly shard: ShardBlocksView
   /** Worst first. */
   readonly endpoints: readonly EndpointView[]
@@ -113,6 +115,7 @@ function disputeOf(shard: ShardBlocksView): Dispute | null {
 }
 
 interface Cell {
+  readonly network: Explored
   readonly hashes: readonly string[]
   readonly hashIndex: number | null
   /** Whether it differs from the majority; `null` without a majority. */
@@ -120,15 +123,17 @@ interface Cell {
   readonly when: string
 }
 
-function cell({ hashes, hashIndex, isMinority, when }: Cell): TemplateResult {
+function cell({ network, hashes, hashIndex, isMinority, when }: Cell): TemplateResult {
   if (hashIndex === null)
     return html`<td role="cell" class="blank ${when}"><span class="unseen">${NETWORK.notReported}</span></td>`
   const hash = hashes[hashIndex] ?? ''
   if (hashes.length < 2) return html`<td role="cell" class=${when} title=${hash}>${short(hash)}</td>`
-  if (isMinority === false) return html`<td role="cell" class="most ${when}" title=${hash}>${short(hash)}</td>`
+  // Of undisputed blocks the heights are links: one for each cell would be hundreds.
+  const text = inExplorer(network, hash, short(hash))
+  if (isMinority === false) return html`<td role="cell" class="most ${when}" title=${hash}>${text}</td>`
   const label = isMinority === true ? NETWORK.otherBlock : NETWORK.branch(letter(hashIndex))
   const look = isMinority === true ? Math.max(1, Math.min(hashIndex, 3)) : Math.min(hashIndex, 3)
-  return html`<td role="cell" class="odd b${look} ${when}" title=${hash}><span class="unseen">${label} </span>${short(hash)}</td>`
+  return html`<td role="cell" class="odd b${look} ${when}" title=${hash}><span class="unseen">${label} </span>${text}</td>`
 }
 
 function letter(hashIndex: number): string {

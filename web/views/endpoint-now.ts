@@ -1,6 +1,7 @@
 import type { RulesView } from '../../src/http/wire-history.ts'
 import type { EndpointView, LivenessView, NodeCheckView } from '../../src/http/wire-status.ts'
 import { shardName, ticking } from './endpoint-row.ts'
+import { type Explored, inExplorer } from './explorer.ts'
 import { age, count, duration, latency, unbroken, type Zone } from './format.ts'
 import { html, nothing, type TemplateResult } from './lit.ts'
 import { mark } from './mark.ts'
@@ -40,13 +41,14 @@ export function isDisputed({ liveness, state, conditions }: EndpointView): boole
 
 export interface Now {
   readonly endpoint: EndpointView
+  readonly network: Explored | undefined
   readonly rules: RulesView | null
   readonly zone: Zone
   readonly nowMs: number
 }
 
 /** Current values with their limits. */
-export function nowFacts({ endpoint, rules, zone, nowMs }: Now): TemplateResult | typeof nothing {
+export function nowFacts({ endpoint, network, rules, zone, nowMs }: Now): TemplateResult | typeof nothing {
   const { heads, liveness, client, latency_seconds: took } = endpoint
   if (heads.length === 0 && liveness === null && took === null) return nothing
   const head = worstHead(endpoint)
@@ -54,7 +56,7 @@ export function nowFacts({ endpoint, rules, zone, nowMs }: Now): TemplateResult 
   const beat = liveness?.heartbeat_lag_seconds ?? null
   return html`
     <dl class="now" aria-label=${ENDPOINT.facts}>
-      ${head === undefined ? nothing : fact(ENDPOINT.height, count(head.height), html`${head.shard === null ? nothing : shardName(head.shard)} ${ticking(head.timestamp, zone, nowMs)} ${WORDS.blockAge}`)}
+      ${head === undefined ? nothing : fact(ENDPOINT.height, blockHeight(head, network), html`${head.shard === null ? nothing : shardName(head.shard)} ${ticking(head.timestamp, zone, nowMs)} ${WORDS.blockAge}`)}
       ${head === undefined ? nothing : lagFact(head.lag_blocks, head.lag_seconds, limits?.lag_blocks)}
       ${beat === null ? nothing : fact(ENDPOINT.beat, duration(beat), limitText(limits?.heartbeat_seconds, duration), beat >= (limits?.heartbeat_seconds ?? Infinity))}
       ${liveness === null ? nothing : fact(ENDPOINT.failures, count(liveness.contiguous_failures), limitText(limits?.contiguous_failures, count), liveness.contiguous_failures >= (limits?.contiguous_failures ?? Infinity))}
@@ -62,7 +64,7 @@ export function nowFacts({ endpoint, rules, zone, nowMs }: Now): TemplateResult 
       ${client === undefined ? nothing : fact(ENDPOINT.client, client.name, html`${client.version ?? nothing}`)}
       ${took === null ? nothing : fact(ENDPOINT.latency, latency(took), limitText(limits?.latency_seconds, latency), took >= (limits?.latency_seconds ?? Infinity))}
     </dl>
-    ${heads.length > 1 ? headsTable(heads, zone, nowMs) : nothing}
+    ${heads.length > 1 ? headsTable(heads, network, zone, nowMs) : nothing}
   `
 }
 
@@ -89,7 +91,12 @@ function lagFact(blocks: number | null, seconds: number | null, limit: number | 
   return fact(ENDPOINT.lag, value, limitText(limit, count), isBad)
 }
 
-function fact(name: string, value: string, more: TemplateResult | typeof nothing, isBad = false): TemplateResult {
+function fact(
+  name: string,
+  value: string | TemplateResult,
+  more: TemplateResult | typeof nothing,
+  isBad = false,
+): TemplateResult {
   return html`<div class=${isBad ? 'bad' : nothing}><dt>${name}</dt><dd><b>${value}</b> <small>${more}</small></dd></div>`
 }
 
@@ -97,7 +104,13 @@ function limitText(limit: number | undefined, text: (value: number) => string): 
   return limit === undefined ? nothing : html`${ENDPOINT.limit(text(limit))}`
 }
 
-function headsTable(heads: EndpointView['heads'], zone: Zone, nowMs: number): TemplateResult {
+type Heads = EndpointView['heads']
+
+function blockHeight({ height, hash }: Heads[number], network: Now['network']): TemplateResult {
+  return network === undefined ? html`${count(height)}` : inExplorer(network, hash, count(height))
+}
+
+function headsTable(heads: Heads, network: Now['network'], zone: Zone, nowMs: number): TemplateResult {
   return html`
     <table class="chart-table heads">
       <thead>
@@ -109,14 +122,15 @@ function headsTable(heads: EndpointView['heads'], zone: Zone, nowMs: number): Te
         </tr>
       </thead>
       <tbody>
-        ${heads.map(
-          ({ shard, height, lag_blocks: lag, timestamp }) => html`<tr>
+        ${heads.map((head) => {
+          const { shard, lag_blocks: lag, timestamp } = head
+          return html`<tr>
             <th scope="row">${shard === null ? WORDS.none : shardName(shard)}</th>
-            <td class="n">${count(height)}</td>
+            <td class="n">${blockHeight(head, network)}</td>
             <td class="n">${lag === null ? WORDS.lastSeen : lag === 0 ? WORDS.atHead : count(lag)}</td>
             <td class="n">${ticking(timestamp, zone, nowMs)}</td>
-          </tr>`,
-        )}
+          </tr>`
+        })}
       </tbody>
     </table>
   `

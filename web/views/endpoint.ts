@@ -151,9 +151,9 @@ function draw(model: Model<Data>): TemplateResult {
   const { network = '' } = route.params
   const { zone } = settings
   const of = { network, endpoint: endpoint.name }
-  const now = { endpoint, rules: data.rules, zone, nowMs }
   const group = groupOf(data, zone, route)
   const whole = status?.networks.find(({ name }) => name === network)
+  const now = { endpoint, network: whole, rules: data.rules, zone, nowMs }
   const title = whole?.title ?? network
   const version = badgeVersion(endpoint)
   return html`

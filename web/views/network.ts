@@ -234,7 +234,7 @@ function chain(
   const title = shard.shard === null ? NETWORK.arrival : NETWORK.arrivalOf(shardName(shard.shard))
   const content = html`
       ${blockArrival({
-        network: network.name,
+        network,
         shard,
         reference: network.heads.find((head) => head.shard === shard.shard),
         endpoints: ofShard,
@@ -246,7 +246,7 @@ function chain(
       })}
       ${sharpness === null ? nothing : html`<p class="aside">${NETWORK.resolution(paceText(sharpness))}</p>`}
       <h3>${NETWORK.hashes}</h3>
-      ${guard([shard, ...ofShard.map(({ state }) => state)], () => blockHashes({ network: network.name, shard, endpoints: ofShard }))}
+      ${guard([shard, ...ofShard.map(({ state }) => state)], () => blockHashes({ network, shard, endpoints: ofShard }))}
   `
   if (isOpen)
     return html`<section class="card wide" aria-labelledby=${id}><h2 id=${id}>${title}</h2>${content}</section>`
