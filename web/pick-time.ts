@@ -14,8 +14,11 @@ export function pickTime(form: HTMLFormElement, zone: Zone): URL | null {
   // A field that stays invalid would block the next attempt.
   end?.setCustomValidity('')
   if (!isValid) return null
-  const url = new URL(location.pathname, location.href)
-  url.search = new URLSearchParams({ from: String(from), to: String(to) }).toString()
+  const url = new URL(location.href)
+  // Other filters stay.
+  for (const name of ['range', 'cursor']) url.searchParams.delete(name)
+  url.searchParams.set('from', String(from))
+  url.searchParams.set('to', String(to))
   return url
 }
 

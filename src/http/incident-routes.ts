@@ -1,12 +1,13 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import type { Incident } from '../core/incident/incident.ts'
+import { CONDITION_CODES } from '../core/verdict/condition.ts'
 import { type IncidentDetailsDeps, incidentDetails } from './incident-details.ts'
-import { readCursor, writeCursor } from './incident-source.ts'
+import { duringOf, readCursor, writeCursor } from './incident-source.ts'
 import { incidentSummary } from './incident-views.ts'
 import { addVary, prefersText } from './negotiation.ts'
 import { withNotifications } from './notification-routes.ts'
-import { NameParameter, oneOf, parameter, wholeNumber } from './parameters.ts'
+import { NameParameter, oneOf, parameter, TimeParameter, wholeNumber } from './parameters.ts'
 import type { PostMortemWriter } from './post-mortem-writer.ts'
 import { sendProblem } from './problem.ts'
 import { type App, json, NoQuery, operation, problem, text } from './route.ts'
@@ -29,6 +30,11 @@ const ListQuery = z.strictObject({
     'Only of endpoints of this name, likewise with the token; includes outages of their host or provider',
   ),
   open: oneOf('true', 'false').optional().describe('Only open incidents, or only closed ones'),
+  from: TimeParameter.optional().describe('RFC 3339 or Unix seconds: only incidents that were open after this time'),
+  to: TimeParameter.optional().describe('RFC 3339 or Unix seconds: only incidents that were open before this time'),
+  condition: oneOf(...CONDITION_CODES, 'halted')
+    .optional()
+    .describe('Only incidents that had this condition at some time'),
   limit: wholeNumber(1, MOST).optional().describe('Maximum number of incidents; default 50'),
   cursor: parameter('the `next_cursor` of an answer', readCursor)
     .optional()
@@ -52,7 +58,17 @@ export function registerIncidents(app: App, { scopes, postMortems, ...deps }: In
     },
   })
   app.get('/api/v1/incidents', listRoute, async (request, _reply) => {
-    const { network, endpoint, open, limit = DEFAULT_LIMIT, cursor, part_of: partOf } = request.query
+    const {
+      network,
+      endpoint,
+      open,
+      from,
+      to,
+      condition,
+      limit = DEFAULT_LIMIT,
+      cursor,
+      part_of: partOf,
+    } = request.query
     const { board, source } = scopes[request.audience]
     // To find the outages of an endpoint, the store reads all outages: not for invented names.
     const isKnown =
@@ -64,6 +80,8 @@ export function registerIncidents(app: App, { scopes, postMortems, ...deps }: In
       network,
       endpoint,
       open: open === undefined ? undefined : open === 'true',
+      during: duringOf(from, to),
+      condition,
       after: cursor,
       partOf,
       limit,

@@ -1,6 +1,7 @@
 import { setImmediate } from 'node:timers/promises'
 import type { Clock } from '../clock.ts'
 import { endpointsOf, type Incident } from '../core/incident/incident.ts'
+import type { UnixMs } from '../core/time.ts'
 import type { Log } from '../log.ts'
 import { type IncidentLog, readIncident } from '../state/incident-log.ts'
 import type { IncidentQuery, IncidentRecord, Store } from '../store/store.ts'
@@ -37,7 +38,7 @@ export function createIncidentSource({ store, incidents, clock, log }: IncidentS
 
   return {
     /** One page, newest first, and the position of the next page: `null` on the last one. */
-    async list(filter: IncidentFilter): Promise<{ incidents: readonly Incident[]; next: IncidentCursor | null }> {
+    async list(filter: IncidentQuery): Promise<{ incidents: readonly Incident[]; next: IncidentCursor | null }> {
       const { limit } = filter
       const kept: Incident[] = []
       let cursor = filter.after
@@ -77,13 +78,17 @@ export function createIncidentSource({ store, incidents, clock, log }: IncidentS
 }
 
 /** Applies the same filter as the store's query. */
-function matches(incident: Incident, { network, networks, endpoint, open, after, partOf }: IncidentFilter): boolean {
+function matches(incident: Incident, filter: IncidentQuery): boolean {
+  const { network, networks, endpoint, open, during, condition, after, partOf } = filter
+  const { openedAt, closedAt } = incident
   return (
     incident.absorbedBy === (partOf ?? null) &&
     (network === undefined || incident.network === network) &&
     (networks === undefined || networks.includes(incident.network)) &&
     (endpoint === undefined || endpointsOf(incident).includes(endpoint)) &&
-    (open === undefined || (incident.closedAt === null) === open) &&
+    (open === undefined || (closedAt === null) === open) &&
+    (during === undefined || (openedAt < during.to && (closedAt === null || closedAt > during.from))) &&
+    (condition === undefined || incident.conditions.some(({ code }) => code === condition)) &&
     (after === undefined || newestFirst(after, incident) < 0)
   )
 }
@@ -91,6 +96,11 @@ function matches(incident: Incident, { network, networks, endpoint, open, after,
 /** By `openedAt`, then by `id`, both descending: the order of the store. */
 function newestFirst(a: IncidentCursor, b: IncidentCursor): number {
   return b.openedAt - a.openedAt || (a.id < b.id ? 1 : a.id > b.id ? -1 : 0)
+}
+
+/** From one time to another, either of which may be open. */
+export function duringOf(from: UnixMs | undefined, to: UnixMs | undefined): IncidentQuery['during'] {
+  return from === undefined && to === undefined ? undefined : { from: from ?? 0, to: to ?? Number.MAX_SAFE_INTEGER }
 }
 
 /** Encodes a cursor, which is opaque to clients and stays valid when new incidents open. */
@@ -108,8 +118,6 @@ export function readCursor(cursor: string): IncidentCursor | null {
 
 /** Position of the last incident of a page. */
 export type IncidentCursor = Pick<Incident, 'openedAt' | 'id'>
-
-type IncidentFilter = Omit<IncidentQuery, 'during'>
 
 export type IncidentSource = ReturnType<typeof createIncidentSource>
 

@@ -4,7 +4,7 @@ import type { DaySource } from './days.ts'
 import { historyOf, pollsOf } from './endpoint-routes.ts'
 import { gatewayView, routingView } from './gateway-routes.ts'
 import { incidentDetails } from './incident-details.ts'
-import { readCursor, writeCursor } from './incident-source.ts'
+import { duringOf, readCursor, writeCursor } from './incident-source.ts'
 import { incidentSummary } from './incident-views.ts'
 import { notificationsView } from './notification-routes.ts'
 import { ownHealthView } from './observer-route.ts'
@@ -73,10 +73,16 @@ export function pageSources(deps: PageSourcesDeps, audience: Audience): Sources 
           )
     },
 
-    async incidents({ cursor, limit = 50, part_of: partOf, ...filter }) {
+    async incidents({ cursor, from, to, limit = 50, part_of: partOf, ...filter }) {
       const after = cursor === undefined ? undefined : readCursor(cursor)
       if (after === null) return MISSING
-      const { incidents: list, next } = await source.list({ ...filter, after, partOf, limit })
+      const { incidents: list, next } = await source.list({
+        ...filter,
+        during: duringOf(msOf(from), msOf(to)),
+        after,
+        partOf,
+        limit,
+      })
       return here({
         incidents: list.map((incident) => incidentSummary(incident, audience)),
         next_cursor: next === null ? null : writeCursor(next),
@@ -108,6 +114,10 @@ export function pageSources(deps: PageSourcesDeps, audience: Audience): Sources 
     days: async () => here(days.latest(audience)),
     publicDays: async () => here(isPrivate ? null : days.latest(audience)),
   }
+}
+
+function msOf(seconds: number | undefined): number | undefined {
+  return seconds === undefined ? undefined : seconds * 1000
 }
 
 const MISSING = { ok: false, why: 'missing' } as const

@@ -121,6 +121,11 @@ export interface Fence {
 /** An incident whose value is JSON, as it is stored and sent between threads. */
 export type IncidentJson = Omit<IncidentRecord, 'value'> & { readonly json: string }
 
+/** How a condition stands in the JSON of an incident, and nothing else does: quotes within strings are escaped there. */
+export function codeText(condition: string): string {
+  return `"code":${JSON.stringify(condition)}`
+}
+
 export type NotificationJson = Omit<NotificationRecord, 'value'> & { readonly json: string }
 
 interface OpenBatch {

@@ -100,6 +100,8 @@ export interface IncidentQuery {
   readonly open?: boolean | undefined
   /** Only incidents that were open at some time in [from, to). */
   readonly during?: { readonly from: UnixMs; readonly to: UnixMs } | undefined
+  /** Only incidents that had this condition at some time. */
+  readonly condition?: string | undefined
   /** Only incidents after this one in the list, for the next page. */
   readonly after?: { readonly openedAt: UnixMs; readonly id: string } | undefined
   /** Only the parts of this network-wide incident, which are not listed otherwise. */

@@ -159,6 +159,12 @@ describe('/api/v1/incidents', () => {
     ['?open=true', ['d', 'c', 'b']],
     ['?open=false', ['a']],
     ['?network=gone', []],
+    ['?condition=unreachable', ['d', 'c', 'b', 'a']],
+    ['?condition=lagging', []],
+    ['?to=2026-01-01T00:00:00Z', []],
+    ['?to=2026-01-01T00:00:01Z', ['a']],
+    [`?from=${START / 1000 + 60}`, ['d', 'c', 'b']],
+    [`?from=${START / 1000 + 59}&to=${START / 1000 + 2}&network=avalanche`, ['b', 'a']],
     ['?network=ethereum&endpoint=own-1', []],
   ])('%s lists %j, also before the store has any', async (query, expected) => {
     const stored = await kept(FIVE)
@@ -176,6 +182,8 @@ describe('/api/v1/incidents', () => {
     ['?endpoint=', ['endpoint']],
     ['?cursor=', ['cursor']],
     ['?state=down', ['state']],
+    ['?from=yesterday&to=', ['from', 'to']],
+    ['?condition=no-such', ['condition']],
     ['?limit=1&limit=2', ['limit']],
   ])('%s is rejected, naming %j', async (query, names) => {
     const answer = await here([]).server.inject(`/api/v1/incidents${query}`)

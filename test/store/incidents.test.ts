@@ -34,6 +34,12 @@ function incidentOf(id: string, wanted: Partial<IncidentRecord> = {}): IncidentR
   }
 }
 
+interface Value {
+  readonly cause: string
+  readonly affected: readonly string[]
+  readonly conditions: readonly { readonly code: string }[]
+}
+
 function saved({ value, ...incident }: IncidentRecord): WriteEvent {
   return { kind: 'save-incident', incident: { ...incident, json: JSON.stringify(value) }, notifications: [] }
 }
@@ -101,6 +107,13 @@ describe('incidents', () => {
           openedAt: time,
           lastsMs: fc.option(fc.integer({ min: 1, max: 10 }), { nil: null }),
           absorbed: fc.boolean(),
+          conditions: fc.array(
+            fc.record({
+              code: fc.constantFrom('lagging', 'slow', 'slower'),
+              message: fc.constantFrom('', '"code":"slow"', '{"code":"lagging"}'),
+            }),
+            { maxLength: 2 },
+          ),
         }),
         { maxLength: 40 },
       )
@@ -108,22 +121,26 @@ describe('incidents', () => {
         network: maybe(network),
         endpoint: maybe(endpoint),
         open: maybe(fc.boolean()),
+        condition: maybe(fc.constantFrom('lagging', 'slow')),
         during: maybe(fc.tuple(time, time).map(([a, b]) => ({ from: Math.min(a, b), to: Math.max(a, b) }))),
       })
       await fc.assert(
         fc.asyncProperty(incidents, asked, fc.integer({ min: 1, max: 7 }), async (list, filter, limit) => {
           await parts.clear()
-          const records = list.map(({ lastsMs, cause, affected, ...incident }, at) =>
+          const records = list.map(({ lastsMs, cause, affected, conditions, ...incident }, at) =>
             incidentOf(`id-${(at * 7) % 41}`, {
               ...incident,
-              value: incident.endpoint === null ? { cause, affected } : { cause: 'endpoint', affected: [] },
+              value: {
+                ...(incident.endpoint === null ? { cause, affected } : { cause: 'endpoint', affected: [] }),
+                conditions,
+              },
               closedAt: lastsMs === null ? null : incident.openedAt + lastsMs,
             }),
           )
           await parts.write(batchOf([], records.map(saved)))
           const { during } = filter
           const isOf = ({ endpoint, value }: IncidentRecord, name: string) => {
-            const { cause, affected } = value as { cause: string; affected: string[] }
+            const { cause, affected } = value as Value
             return endpoint === name || (cause === 'outage' && affected.includes(name))
           }
           const expected = records
@@ -132,6 +149,8 @@ describe('incidents', () => {
                 !record.absorbed &&
                 (filter.network === undefined || record.network === filter.network) &&
                 (filter.endpoint === undefined || isOf(record, filter.endpoint)) &&
+                (filter.condition === undefined ||
+                  (record.value as Value).conditions.some(({ code }) => code === filter.condition)) &&
                 (filter.open === undefined || (record.closedAt === null) === filter.open) &&
                 (during === undefined ||
                   (record.openedAt < during.to && (record.closedAt ?? Number.POSITIVE_INFINITY) > during.from)),
@@ -169,8 +188,10 @@ describe('incidents', () => {
       [{ network: 'a', endpoint: 'b', after }, `MERGE (UNION ALL) LEFT SEARCH incidents USING INDEX ${byEndpoint}`],
       [{ network: 'a', endpoint: 'b', after }, `RIGHT SEARCH incidents USING INDEX ${byEndpoint}`],
       [{ open: true }, 'incidents_open'],
+      [{ condition: 'lagging' }, 'incidents_by_time'],
+      [{ during: { from: 1, to: 2 }, after }, 'incidents_by_time'],
     ] as const) {
-      const values = { network: '', endpoint: '', afterMs: 5, afterId: 'x', limit: 9 }
+      const values = { network: '', endpoint: '', afterMs: 5, afterId: 'x', code: '', from: 1, to: 2, limit: 9 }
       const steps = db.prepare(`EXPLAIN QUERY PLAN ${listText({ ...query, limit: 9 })}`).all(values)
       const plan = steps.map((row) => (row as { detail: string }).detail).join(' ')
       expect(plan).toContain(index)

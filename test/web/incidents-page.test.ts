@@ -197,6 +197,28 @@ describe.runIf(hasChromium)('incidents, the gateway and the observer in Chromium
     expect(await page.getByText('Show the text').isVisible()).toBe(false)
   })
 
+  test('the list is filtered by time and condition, and its filters are without findings of axe when open', async () => {
+    const { address } = await start()
+    const { page, complaints } = await show(`${address}/incidents`, { reducedMotion: 'reduce' })
+    const menu = (name: string) => page.locator('summary', { hasText: `${name}:` })
+
+    await menu('Condition').click()
+    expect(await findingsInAllLooks(page)).toEqual([])
+    await page.getByRole('link', { name: 'unreachable', exact: true }).click()
+    await page.waitForURL('**/incidents?condition=unreachable')
+    await menu('Time').click()
+    expect(await findingsInAllLooks(page)).toEqual([])
+    await page.locator('[name=from]').fill('2026-01-05T00:00')
+    await page.locator('[name=to]').fill('2026-01-06T00:00')
+    await page.getByRole('button', { name: 'Show' }).click()
+
+    await page.waitForURL('**/incidents?condition=unreachable&from=1767571200&to=1767657600')
+    await page.getByText('No matching incidents.').waitFor()
+    await page.getByRole('link', { name: 'Clear filters' }).click()
+    await page.locator('.incident').nth(1).waitFor()
+    expect(complaints).toEqual([])
+  })
+
   test('all pages are readable without a script', async () => {
     const { address } = await start()
 

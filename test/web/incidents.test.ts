@@ -80,8 +80,8 @@ describe('the incident list', () => {
     const menus = (query: Record<string, string>) =>
       textsOf(drawList([OVER], { status, route: { view: 'incidents', params: {}, query } }), 'summary')
 
-    expect(menus({})).toEqual(['Network: All'])
-    expect(menus({ network: 'one' })).toEqual(['Network: ONE', 'Endpoint: All'])
+    expect(menus({})).toEqual(['Network: All', 'Time: All', 'Condition: All'])
+    expect(menus({ network: 'one' })).toContain('Endpoint: All')
   })
 
   test('includes incidents from later events if they match the filter', () => {
@@ -96,6 +96,9 @@ describe('the incident list', () => {
     expect(shown({ network: 'two' })).toBe(1)
     expect(shown({ open: 'false' })).toBe(1)
     expect(shown({ cursor: 'x' })).toBe(1)
+    expect(shown({ condition: 'unreachable', range: '7d' })).toBe(2)
+    expect(shown({ condition: 'lagging' })).toBe(1)
+    expect(shown({ from: '1767222000', to: '1767312000' })).toBe(1)
   })
 
   test('loads what its address asks for', async () => {
@@ -108,6 +111,29 @@ describe('the incident list', () => {
     expect(asked).toEqual([{ network: 'one', endpoint: 'a', open: true, cursor: 'x' }])
   })
 
+  test('is filtered by time and by condition, in its address', async () => {
+    const asked: unknown[] = []
+    const sources = { incidents: async (filter: unknown) => void asked.push(filter) } as unknown as Sources
+    const load = (query: Record<string, string>) => list.load(sources, { view: 'incidents', params: {}, query }, NOW)
+
+    await load({ range: '7d', condition: 'lagging' })
+    await load({ from: '1767200000', to: '1767300000' })
+    await load({ range: '8d', condition: 'no-such', from: 'yesterday' })
+
+    const nowSeconds = NOW / 1000
+    expect(asked).toEqual([
+      { condition: 'lagging', from: nowSeconds - 7 * 86_400 },
+      { from: 1_767_200_000, to: 1_767_300_000 },
+      {},
+    ])
+    const query = { from: '1767200000', to: '1767300000', condition: 'lagging' }
+    const of = drawList([OVER], { route: { view: 'incidents', params: {}, query } })
+    expect(textsOf(of, 'summary').slice(2)).toEqual(['Time: 31 Dec, 16:53 to 1 Jan, 20:40', 'Condition: lagging'])
+    const links = [...of.querySelectorAll('a')].map((link) => link.getAttribute('href'))
+    expect(links).toContain('/incidents?condition=lagging&range=30d')
+    expect(links).toContain('/incidents?from=1767200000&to=1767300000&condition=slow')
+  })
+
   test('has filter links that keep other filters, and links to older and newest', () => {
     const query = { network: 'one', cursor: 'here' }
 
@@ -118,7 +144,7 @@ describe('the incident list', () => {
     expect(links).toContain('/incidents?network=one&endpoint=a')
     expect(links).toContain('/incidents?network=one&cursor=there')
     expect(links).toContain('/incidents?network=one')
-    expect(textsOf(of, 'summary')).toEqual(['Network: ONE', 'Endpoint: All'])
+    expect(textsOf(of, 'summary')).toEqual(['Network: ONE', 'Endpoint: All', 'Time: All', 'Condition: All'])
   })
 
   test('of an endpoint includes outages of its host or provider, and calls none of them the whole network', () => {
@@ -137,7 +163,7 @@ describe('the incident list', () => {
   test('says why it is empty', () => {
     expect(textsOf(drawList([]), '.no-match')).toEqual(['No incidents recorded.'])
     const route = { view: 'incidents', params: {}, query: { open: 'true' } } as const
-    expect(textsOf(drawList([], { route }), '.no-match')).toEqual(['No matching incidents.'])
+    expect(textsOf(drawList([], { route }), '.no-match')).toEqual(['No matching incidents. Clear filters'])
   })
 })
 

@@ -426,7 +426,9 @@ describe('block hashes by height', () => {
     const witnesses = names.map((name, n) => aWitness(name, n === 59 ? { told: [0, 0, 0, 1, 1] } : {}))
     const shard = aShard(witnesses, { blocks: disputed })
 
-    const page = drawn(blockHashes({ network: 'one', shard, endpoints: names.map((name) => anEndpoint(name)) }))
+    const page = drawn(
+      blockHashes({ network: aNetwork('one'), shard, endpoints: names.map((name) => anEndpoint(name)) }),
+    )
 
     const rows = textsOf(page, 'tbody tr')
     expect(rows).toHaveLength(16)

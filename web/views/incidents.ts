@@ -2,33 +2,25 @@ import type { IncidentListView, IncidentSummaryView } from '../../src/http/wire-
 import { asOfNow, worstIncidentsFirst } from './events.ts'
 import { minute, moment, unbroken, type Zone } from './format.ts'
 import { incidentFilters } from './incident-filters.ts'
+import { incidentQuery, isAskedFor } from './incident-query.ts'
 import { incidentSentence, incidentTime } from './incident-sentence.ts'
 import { html, nothing, repeat, svg, type TemplateResult } from './lit.ts'
 import { mark } from './mark.ts'
-import { concerns } from './model.ts'
 import { incidentPath, type Route } from './route.ts'
-import { type Answer, defineView, type IncidentQuery, type Model, type Sources } from './view.ts'
+import { type Answer, defineView, type Model, type Sources } from './view.ts'
 import { clockOf, dateOf, day, sinceMidnight } from './when.ts'
-import { titleOf } from './words.ts'
+import { titleOf, WORDS } from './words.ts'
 import { INCIDENT_WORDS } from './words-incidents.ts'
 
 /** Open incidents, then closed ones by day, newest first. */
 export const view = defineView<IncidentListView>({
   title: ({ brand }) => `${INCIDENT_WORDS.title} · ${brand.title}`,
-  load: (sources: Sources, route: Route): Promise<Answer<IncidentListView>> => sources.incidents(queryOf(route)),
+  load: (sources: Sources, route: Route, nowMs: number): Promise<Answer<IncidentListView>> =>
+    sources.incidents(incidentQuery(route, nowMs)),
   draw,
   refreshMs: 5000,
   hasStyle: true,
 })
-
-function queryOf({ query: { network, endpoint, open, cursor } }: Route): IncidentQuery {
-  return {
-    ...(network === undefined ? {} : { network }),
-    ...(endpoint === undefined ? {} : { endpoint }),
-    ...(open === 'true' || open === 'false' ? { open: open === 'true' } : {}),
-    ...(cursor === undefined ? {} : { cursor }),
-  }
-}
 
 function draw(model: Model<IncidentListView>): TemplateResult {
   const { data, route } = model
@@ -38,7 +30,7 @@ function draw(model: Model<IncidentListView>): TemplateResult {
   return html`
     <header class="subject"><h1 tabindex="-1">${INCIDENT_WORDS.title}</h1></header>
     ${incidentFilters(model)}
-    ${list.length === 0 ? html`<p class="no-match">${isAll ? INCIDENT_WORDS.calm : INCIDENT_WORDS.none}</p>` : nothing}
+    ${list.length === 0 ? html`<p class="no-match">${isAll ? INCIDENT_WORDS.calm : html`${INCIDENT_WORDS.none} <a href="/incidents">${WORDS.clear}</a>`}</p>` : nothing}
     ${repeat(
       [...openFirst(list), ...byDay(list, model.settings.zone)],
       ([heading]) => heading,
@@ -68,17 +60,14 @@ function draw(model: Model<IncidentListView>): TemplateResult {
 }
 
 /** Adds incidents from events since the list was loaded; only the first page can have new ones. */
-function withNews({ data, incidents, route, contact }: Model<IncidentListView>): readonly IncidentSummaryView[] {
+function withNews({ data, incidents, route, contact, nowMs }: Model<IncidentListView>): readonly IncidentSummaryView[] {
   if (contact.kind !== 'live') return data.incidents
   const open = new Map(incidents.map((incident) => [incident.id, incident]))
   const known = data.incidents.map((incident) => open.get(incident.id) ?? incident)
-  const { network, endpoint, open: isOpen, cursor } = route.query
-  if (cursor !== undefined || isOpen === 'false') return known
+  if (route.query.cursor !== undefined) return known
+  const asked = incidentQuery(route, nowMs)
   const news = incidents.filter(
-    (incident) =>
-      known.every(({ id }) => id !== incident.id) &&
-      (network === undefined || incident.network === network) &&
-      (endpoint === undefined || concerns(incident, endpoint)),
+    (incident) => known.every(({ id }) => id !== incident.id) && isAskedFor(incident, asked),
   )
   return [...news, ...known].sort((a, b) => Date.parse(b.opened_at) - Date.parse(a.opened_at))
 }

@@ -144,6 +144,10 @@ export interface IncidentQuery {
   readonly network?: string
   readonly endpoint?: string
   readonly open?: boolean
+  /** Unix seconds: incidents that were open in this time. */
+  readonly from?: number
+  readonly to?: number
+  readonly condition?: string
   readonly limit?: number
   readonly cursor?: string
   /** Incidents that are part of this one, which are not listed otherwise. */

@@ -1,7 +1,7 @@
 import { MOST_NOTES, type Note } from '../../core/incident/note.ts'
 import type { Silence } from '../../core/incident/silence.ts'
 import { type AliasRecord, STALE_REASONS } from '../../core/routing/alias.ts'
-import type { IncidentJson, NotificationJson } from '../batches.ts'
+import { codeText, type IncidentJson, type NotificationJson } from '../batches.ts'
 import type { IncidentQuery, NotificationQuery, SilenceQuery } from '../store.ts'
 import type { Query } from './sessions.ts'
 
@@ -10,7 +10,7 @@ export const INCIDENT_COLUMNS =
 
 /** Newest first. */
 export async function selectIncidents(query: Query, wanted: IncidentQuery): Promise<readonly IncidentJson[]> {
-  const { network, networks, endpoint, open, during, after, partOf } = wanted
+  const { network, networks, endpoint, open, during, condition, after, partOf } = wanted
   const values: unknown[] = []
   const value = (one: unknown) => `$${values.push(one)}`
   // The parts of a network-wide incident have no index: they are read only when a person opens that incident.
@@ -21,6 +21,7 @@ export async function selectIncidents(query: Query, wanted: IncidentQuery): Prom
   if (during !== undefined) {
     all.push(`opened_ms < ${value(during.to)} AND (closed_ms IS NULL OR closed_ms > ${value(during.from)})`)
   }
+  if (condition !== undefined) all.push(`strpos(value, ${value(codeText(condition))}) > 0`)
   if (after !== undefined) all.push(`(opened_ms, id) < (${value(after.openedAt)}, ${value(after.id)})`)
   if (endpoint !== undefined) {
     const name = value(endpoint)

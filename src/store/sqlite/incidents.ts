@@ -1,5 +1,5 @@
 import type Database from 'better-sqlite3'
-import type { IncidentJson } from '../batches.ts'
+import { codeText, type IncidentJson } from '../batches.ts'
 import type { IncidentQuery } from '../store.ts'
 
 /** Finds incidents, newest first, along indexes that hold every column that a query filters by. */
@@ -24,13 +24,14 @@ export function createIncidentReader(db: Database.Database): IncidentReader {
 
   return {
     incidents(query) {
-      const { network, networks, endpoint, during, after, partOf } = query
+      const { network, networks, endpoint, during, condition, after, partOf } = query
       const limit = Math.max(0, Math.floor(query.limit))
       const values = {
         ...(network === undefined ? {} : { network }),
         ...(networks === undefined ? {} : { networks: JSON.stringify(networks) }),
         ...(endpoint === undefined ? {} : { endpoint }),
         ...(during === undefined ? {} : { from: during.from, to: during.to }),
+        ...(condition === undefined ? {} : { code: codeText(condition) }),
         ...(after === undefined ? {} : { afterMs: after.openedAt, afterId: after.id }),
         ...(partOf === undefined ? {} : { partOf }),
         limit,
@@ -67,13 +68,14 @@ const IS_OUTAGE_OF_ENDPOINT = `CASE WHEN json_valid(incidents.value) THEN incide
   SELECT 1 FROM json_each(incidents.value, '$.affected') AS name WHERE name.value = @endpoint) ELSE 0 END`
 
 /** Contains fixed text only: values are bound by name. */
-function conditionOf({ network, networks, open, during, after, partOf }: IncidentQuery): string {
+function conditionOf({ network, networks, open, during, condition, after, partOf }: IncidentQuery): string {
   // The parts of a network-wide incident have no index: they are read only when a person opens that incident.
   const all = [partOf === undefined ? 'absorbed = 0' : `absorbed = 1 AND value ->> '$.absorbedBy' = @partOf`]
   if (network !== undefined) all.push('network = @network')
   if (networks !== undefined) all.push('network IN (SELECT value FROM json_each(@networks))')
   if (open !== undefined) all.push(`closed_ms IS ${open ? '' : 'NOT '}NULL`)
   if (during !== undefined) all.push('opened_ms < @to AND (closed_ms IS NULL OR closed_ms > @from)')
+  if (condition !== undefined) all.push('instr(value, @code) > 0')
   if (after !== undefined) all.push('(opened_ms, id) < (@afterMs, @afterId)')
   return all.join(' AND ')
 }
