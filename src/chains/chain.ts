@@ -27,7 +27,8 @@ export interface NodeRequest {
 /** A complete response with any status; the chain family interprets it. */
 export interface NodeAnswer {
   readonly status: number
-  readonly body: string
+  /** Decoded only where it is read. */
+  readonly body: Buffer
   /** Our wall clock when the response was complete. */
   readonly receivedAt: UnixMs
   /** From the Date header; `null` if absent or unreadable. */

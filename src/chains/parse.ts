@@ -2,9 +2,9 @@ import type { NodeClient } from '../core/poll-result.ts'
 import type { UnixMs } from '../core/time.ts'
 
 /** Parses JSON from a node; `undefined` if it is not JSON (valid JSON is never `undefined`). */
-export function parseJson(text: string): unknown {
+export function parseJson(text: Buffer): unknown {
   try {
-    return JSON.parse(text)
+    return JSON.parse(text.toString())
   } catch {
     return undefined
   }

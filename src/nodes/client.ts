@@ -8,7 +8,7 @@ import type { Deadline } from './deadline.ts'
 import { decode, isPlain } from './decode.ts'
 import type { RawResponse } from './exchange.ts'
 import { headerOf, readHttpDate, readRetryAfter } from './header.ts'
-import { MAX_DEPTH, nestsDeeper } from './json-depth.ts'
+import { beginsWithBracket, MAX_DEPTH, nestsDeeper } from './json-depth.ts'
 import { MAX_ANSWER_BYTES } from './limits.ts'
 import { createTransport, type Effort } from './transport.ts'
 
@@ -61,14 +61,12 @@ export interface NodeClientDeps {
 
 function readAnswer(
   { status, headers }: RawResponse,
-  bytes: Buffer,
+  body: Buffer,
   receivedAt: UnixMs,
   waitedMs: number,
   requests: number,
 ): Sent {
-  const body = bytes.toString()
-  // The nesting of other text, such as an HTML page, does not matter.
-  if (/^\s*[[{]/.test(body) && nestsDeeper(body, MAX_DEPTH)) {
+  if (beginsWithBracket(body) && nestsDeeper(body, MAX_DEPTH)) {
     return { ok: false, failure: { kind: 'too-deep', limit: MAX_DEPTH }, waitedMs, requests }
   }
   const date = readHttpDate(headerOf(headers, 'date'))

@@ -36,8 +36,8 @@ function stepOf({ method, path, body }: NodeRequest, sent: Sent, afterMs: number
       ? {
           ok: true,
           status: sent.answer.status,
-          bytes: Buffer.byteLength(sent.answer.body),
-          text: redact(sent.answer.body, SHOWN_CHARACTERS),
+          bytes: sent.answer.body.length,
+          text: redact(sent.answer.body.toString(), SHOWN_CHARACTERS),
         }
       : { ok: false, failure: sent.failure },
   } satisfies PollStep

@@ -16,7 +16,7 @@ const idLast = (id: number, result = TEXT, end = '}') => `{"jsonrpc":"2.0","resu
 function read(memory: ChainMemory, body: string, status = 200): Reading<Head> {
   const conversation = ethereum.head(TARGET, null, memory)
   conversation.next()
-  const step = conversation.next({ status, body, receivedAt: NOW, date: null, retryAfterMs: null })
+  const step = conversation.next({ status, body: Buffer.from(body), receivedAt: NOW, date: null, retryAfterMs: null })
   if (!step.done) throw new Error('asked for more')
   return step.value
 }
@@ -36,7 +36,7 @@ describe('the same block from another node', () => {
   ])('is the same head, not read again (%s)', (_name, body) => {
     const memory = memoryAfter(7, [idFirst(7)])
 
-    const first = memory.recentBlocks.find(TEXT)
+    const first = memory.recentBlocks.find(Buffer.from(TEXT))
     const again = read(memory, body)
 
     expect(first).toBeDefined()
@@ -71,15 +71,15 @@ describe('the same block from another node', () => {
       idFirst(7, JSON.stringify({ ...(BLOCK as object), number: `0x${(at + 1).toString(16)}` })),
     )
 
-    expect(memoryAfter(7, [idFirst(7), ...others.slice(0, 3)]).recentBlocks.find(TEXT)).toBeDefined()
-    expect(memoryAfter(7, [idFirst(7), ...others]).recentBlocks.find(TEXT)).toBeUndefined()
+    expect(memoryAfter(7, [idFirst(7), ...others.slice(0, 3)]).recentBlocks.find(Buffer.from(TEXT))).toBeDefined()
+    expect(memoryAfter(7, [idFirst(7), ...others]).recentBlocks.find(Buffer.from(TEXT))).toBeUndefined()
   })
 
   test('is not kept where it is huge', () => {
     const huge = JSON.stringify({ ...(BLOCK as object), extra: 'x'.repeat(200_000) })
     const memory = memoryAfter(7, [idFirst(7, huge)])
 
-    expect(memory.recentBlocks.find(huge)).toBeUndefined()
+    expect(memory.recentBlocks.find(Buffer.from(huge))).toBeUndefined()
     expect(read(memory, idFirst(8, huge)).ok).toBe(true)
   })
 })

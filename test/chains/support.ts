@@ -63,7 +63,7 @@ function answerTo(request: NodeRequest, { body, keepId = false, ...over }: Scrip
   const text = typeof body === 'string' ? body : JSON.stringify(body)
   const id = request.body === null ? null : (JSON.parse(request.body) as { id: number }).id
   const whole = keepId || id === null ? text : text.replace(/^(\s*\{\s*"jsonrpc":\s*"2\.0",\s*"id":\s*)1\b/, `$1${id}`)
-  return { status: 200, receivedAt: NOW, date: null, retryAfterMs: null, ...over, body: whole }
+  return { status: 200, receivedAt: NOW, date: null, retryAfterMs: null, ...over, body: Buffer.from(whole) }
 }
 
 export function failureOf<T>({ reading }: Talk<T>): unknown {

@@ -26,7 +26,7 @@ describe('an answer', () => {
       ok: true,
       answer: {
         status: 503,
-        body: '{"a":1}',
+        body: Buffer.from('{"a":1}'),
         date: Date.parse('2025-11-22T13:13:23Z'),
         retryAfterMs: 7000,
       },

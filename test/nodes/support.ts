@@ -92,5 +92,5 @@ export function failureOf(sent: Sent): unknown {
 }
 
 export function bodyOf(sent: Sent): string {
-  return sent.ok ? sent.answer.body : `failed: ${JSON.stringify(sent.failure)}`
+  return sent.ok ? sent.answer.body.toString() : `failed: ${JSON.stringify(sent.failure)}`
 }
