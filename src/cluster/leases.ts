@@ -22,7 +22,7 @@ export function createLeases({ clock, tables, leaseMs, self, networks, hooks }: 
   let isLeftFree = false
   let renewedAt = Number.NEGATIVE_INFINITY
   let renewedAs: LiveMember | null = null
-  let reachedAt = clock.monotonic()
+  let reachedAt: number | null = null
   let returnedAt = Number.NEGATIVE_INFINITY
 
   function take(lease: HeldLease, sentAt: number): void {
@@ -101,6 +101,15 @@ export function createLeases({ clock, tables, leaseMs, self, networks, hooks }: 
     return clock.monotonic() - returnedAt >= leaseMs
   }
 
+  /** A slow database, or machine, looks like one that was away: not each time, or nobody would ever take over. */
+  function noteReached(now: number): void {
+    const before = reachedAt ?? now
+    const silentMs = now - before
+    const isNews = before - returnedAt >= leaseMs
+    if (silentMs > leaseMs || (silentMs > leaseMs / 2 && isNews)) returnedAt = now
+    reachedAt = now
+  }
+
   async function claim(wanted: readonly LeaseKey[], me: LiveMember): Promise<void> {
     const sentAt = clock.monotonic()
     for (const lease of await tables.claim(me.id, wanted, leaseMs)) take(lease, sentAt)
@@ -125,12 +134,11 @@ export function createLeases({ clock, tables, leaseMs, self, networks, hooks }: 
   return {
     async round() {
       const me = self()
+      reachedAt ??= clock.monotonic()
       const isDue = clock.monotonic() - renewedAt >= leaseMs / 3 || renewedAs?.impaired !== me.impaired
       if (isDue || forgotten.length > 0) await renew(me)
       const view = await tables.view()
-      const now = clock.monotonic()
-      if (now - reachedAt > leaseMs / 2) returnedAt = now
-      reachedAt = now
+      noteReached(clock.monotonic())
       reconcile(view, me)
       await confirmReleases()
       isLeftFree = false

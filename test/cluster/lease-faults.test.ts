@@ -163,6 +163,25 @@ test('ten members that join and leave within a minute leave no network unpolled 
   expectSettled(members, networks)
 })
 
+test('a database that is slow, but never away, keeps nobody from taking over', async () => {
+  const world = createFakeClock()
+  const database = createSimulatedDatabase(() => world.now())
+  const networks = ['n0', 'n1', 'n2', 'n3']
+  const [first, second] = ['m0', 'm1'].map((id) => {
+    const travel = () => ({ thereMs: 400, backMs: 400, lost: 'no' as const })
+    const options = { id, vantage: 'v0', world, database, leaseMs: LEASE_MS, wallOffsetMs: 0, travel, networks }
+    return createSimulatedMember(options)
+  })
+  for (const member of [first, second]) member?.start()
+  await advance(world, 60_000, STEP_MS)
+  expect(networks.filter((network) => first?.keeps(network))).toHaveLength(2)
+
+  first?.kill()
+  await advance(world, 6 * LEASE_MS, STEP_MS)
+
+  expect(networks.filter((network) => second?.polls(network) && second.keeps(network))).toEqual(networks)
+})
+
 test('members that die, pause and lose statements never write with one token, and leave no network unpolled', async () => {
   await fc.assert(
     fc.asyncProperty(Scenario, async (given) => {

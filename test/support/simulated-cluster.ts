@@ -265,10 +265,10 @@ export interface SimulatedMemberOptions {
 export type SimulatedMember = ReturnType<typeof createSimulatedMember>
 
 /** Runs the world in small steps; what settles within a step is done before the next. */
-export async function advance(world: FakeClock, ms: number, stepMs: number, after: () => void): Promise<void> {
+export async function advance(world: FakeClock, ms: number, stepMs: number, after?: () => void): Promise<void> {
   for (let passed = 0; passed < ms; passed += stepMs) {
     await world.advance(stepMs)
     for (let turn = 0; turn < 30; turn++) await Promise.resolve()
-    after()
+    after?.()
   }
 }
