@@ -15,11 +15,19 @@ export async function renderProcess(format: Format): Promise<string> {
     collectDefaultMetrics({ register: registry })
     for (const name of REJECTED) registry.removeSingleMetric(name)
   }
-  const metrics = await registry.getMetricsAsJSON()
-  return metrics.map((metric) => rendered(metric, format)).join('')
+  const metrics: readonly Metric[] = await registry.getMetricsAsJSON()
+  const mean = metrics.find(({ name }) => name === `${LAG}mean_seconds`)
+  const hasLag = mean?.values.some(({ value }) => !Number.isNaN(value)) === true
+  return metrics
+    .filter(({ name }) => hasLag || !name.startsWith(LAG))
+    .map((metric) => rendered(metric, format))
+    .join('')
 }
 
 type Metric = MetricObjectWithValues<MetricValue<string> & { metricName?: string }>
+
+/** Without observations, as at the first scrape, prom-client's minimum is 292 years and its maximum 0. */
+const LAG = 'nodejs_eventloop_lag_'
 
 /** Omits NaN, the quantile of no observations: unknown values are absent. */
 function rendered({ name, help, type, values }: Metric, format: Format): string {

@@ -122,3 +122,13 @@ test('no metric that alert rules and dashboards of users rely on is missing', ()
 
   expect(promised.filter((name) => !(name in METRICS))).toEqual([])
 })
+
+test('the lag of the event loop is absent until it was measured', async () => {
+  const { text, openMetrics } = await both()
+
+  for (const render of [text, openMetrics]) {
+    const least = /^nodejs_eventloop_lag_min_seconds (\S+)$/m.exec(render)?.[1]
+    expect(Number(least ?? 0)).toBeLessThan(3600)
+    expect(render.includes('\nnodejs_eventloop_lag_mean_seconds ')).toBe(least !== undefined)
+  }
+})
