@@ -7,8 +7,8 @@ import { putInPlace } from './put-in-place.mjs'
 const STARTED = /^main\.ts$|-(worker|process)\.ts$/
 
 /**
- * Bundles the daemon into `dist/src/`, one file a program or thread; true if there were no errors. Reading hundreds of
- * small modules took a fifth of the CPU time of a start. Packages stay as they are installed.
+ * Bundles the daemon into `dist/src/`, a file for each program or thread and for what is loaded later; true if there were
+ * no errors. Reading hundreds of small modules took a fifth of the CPU time of a start. Packages stay as they are installed.
  */
 export async function buildProgram() {
   // Imported late: on the first start it is installed only by now.
@@ -23,6 +23,9 @@ export async function buildProgram() {
     outdir,
     // Side by side, where each finds the others.
     entryNames: '[name]',
+    chunkNames: '[name]-[hash]',
+    // A command loads what it needs, and no more.
+    splitting: true,
     write: false,
     bundle: true,
     packages: 'external',
