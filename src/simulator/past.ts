@@ -90,10 +90,11 @@ const MINUTE_MS = 60_000
 const HOUR_MS = 60 * MINUTE_MS
 const DAY_MS = 24 * HOUR_MS
 const PAST_MS = 90 * DAY_MS
-const NEAR_MS = 12 * MINUTE_MS
+const NEAR_MS = 25 * MINUTE_MS
 const OLD_STEP_MS = HOUR_MS
 const RECENT_MS = 2 * DAY_MS
-const RECENT_STEP_MS = 6 * MINUTE_MS
+/** One poll in each step of the charts of a day. */
+const RECENT_STEP_MS = 5 * MINUTE_MS
 
 interface Story {
   readonly daysAgo: number

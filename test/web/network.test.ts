@@ -561,6 +561,17 @@ test('open incidents and the last day stand above the block arrival', () => {
   expect(order.slice(0, 2)).toEqual(['events', 'card'])
 })
 
+test('the availability beside the last day is that of the day, and beside 90 days that of 90', () => {
+  const of = (ratio: number) => ({ ratio, coverage: 1, fresh: 1 })
+  const availability = { '24h': of(0.9), '7d': of(0.91), '30d': of(0.92), '90d': of(0.93) }
+  const strips = { generated_at: at(0), from: at(-1800), to: at(0), step_seconds: 900, strips: [] }
+
+  const page = draw({ network: aNetwork('one', [anEndpoint('a', { availability })]), strips, days: DAYS })
+
+  expect(textsOf(page, '[aria-labelledby=last-day] .n')).toEqual(['90.000 %'])
+  expect(textsOf(page, '[aria-labelledby=last-days] .n')).toEqual(['93.000 %'])
+})
+
 test('has a bar for each of the last 90 days of every endpoint', () => {
   const page = draw({ days: DAYS })
 

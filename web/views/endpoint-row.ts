@@ -105,7 +105,7 @@ const ALL_BUT_STARTING = 0.99
 /** A percentage of so many days, or of as much as is known, in grey. */
 export function available(
   { ratio, coverage }: EndpointView['availability']['30d'],
-  days: 30 | 90 = 30,
+  days: 1 | 30 | 90 = 30,
 ): TemplateResult {
   const share = `${Math.floor(coverage * 100)} %`
   if (ratio === null) return html`<small class="quiet">${WORDS.noData}</small>`

@@ -136,7 +136,7 @@ function lastDay(network: NetworkView, { data: { strips } }: Model<Data>): Templ
     most: MOST_STRIPS,
     strips: strips.strips,
     draw: (of, key, { title, availability }) =>
-      html`${strip(of, key, title, strips)} <span class="n">${available(availability['30d'])}</span>`,
+      html`${strip(of, key, title, strips)} <span class="n">${available(availability['24h'], 1)}</span>`,
   })
 }
 
