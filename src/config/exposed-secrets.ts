@@ -1,4 +1,5 @@
 import { statSync } from 'node:fs'
+import { databaseUrls } from '../core/database-url.ts'
 import { Secret } from '../secret.ts'
 import type { Problem } from './problem.ts'
 import type { Config } from './resolve.ts'
@@ -28,7 +29,8 @@ function secretsIn(value: unknown): readonly string[] {
 /** The parts of a URL that may be a key; its host, the user of a mail server or a database and a short path such as `/rpc` are not. */
 export function secretPartsOf(secret: string): readonly string[] {
   if (!/^(https?|smtps?|postgres(ql)?):\/\//.test(secret)) return [secret]
-  const { protocol, username: user, password, pathname, search } = new URL(secret)
+  const [url = secret] = databaseUrls(secret) ?? []
+  const { protocol, username: user, password, pathname, search } = new URL(url)
   if (protocol.startsWith('postgres')) return [password].filter(Boolean)
   const username = protocol.startsWith('http') ? user : ''
   return [username, password, search.slice(1), ...pathname.split('/').filter(isKeyLike)].filter(Boolean)

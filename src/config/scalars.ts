@@ -1,5 +1,6 @@
 import { validate as isCron } from 'node-cron'
 import { z } from 'zod'
+import { databaseUrls } from '../core/database-url.ts'
 import { DURATION, parseDuration } from '../core/time.ts'
 import { Secret } from '../secret.ts'
 
@@ -219,8 +220,8 @@ export const databaseUrl = textual(
   'url (secret)',
   '^postgres(ql)?://',
   (text) => {
-    if (!/^postgres(?:ql)?:\/\/[^\s#\\]{1,2000}$/.test(text) || !URL.canParse(text)) return undefined
-    return new URL(text).hostname === '' ? undefined : new Secret(text)
+    const isUrl = /^postgres(?:ql)?:\/\/[^\s#\\]{1,2000}$/.test(text) && databaseUrls(text) !== null
+    return isUrl ? new Secret(text) : undefined
   },
 )
 

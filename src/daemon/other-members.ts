@@ -32,13 +32,8 @@ export function followOtherMembers(deps: OtherMembersDeps) {
   }
 
   async function read(): Promise<void> {
-    if (position === null) {
-      const present = await shared.changesAfter(null)
-      learn(await earlierIncidents(shared.certain))
-      position = present.position
-    }
     const changes = await shared.changesAfter(position)
-    learn(changes.incidents)
+    learn(changes.incidents ?? (await earlierIncidents(shared.certain)))
     for (const silence of changes.silences) deps.onSilence(silence)
     if (changes.aliases.length > 0) deps.onAliases(changes.aliases)
     position = changes.position

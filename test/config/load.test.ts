@@ -183,6 +183,12 @@ describe('defaults', () => {
     expect(accepted(minimal()).store.url).toBeNull()
   })
 
+  test('the database may have several hosts', () => {
+    const url = 'postgres://heartline:secret-1@db1:5432,db2:5433/heartline?target_session_attrs=read-write'
+
+    expect(accepted(minimal({ rest: { store: { url } } })).store.url?.reveal()).toBe(url)
+  })
+
   test.each([
     ['no `cluster` is a daemon alone', undefined, '15s', null],
     ['all keys of `cluster` have defaults', {}, '5s', { vantage: 'default', quorum: 'majority', leaseMs: 15_000 }],
@@ -624,6 +630,8 @@ describe('a file with secrets that every user can read', () => {
     const stored = (url: string) => minimal({ rest: { store: { url } } })
     expect(warningsOf(stored('postgres://heartline@db.example.org/heartline?sslrootcert=ca.pem'), 0o644)).toEqual([])
     expect(warningsOf(stored('postgres://heartline:abc@db.example.org/heartline'), 0o644)).toEqual([WARNING])
+    expect(warningsOf(stored('postgres://heartline@db1:5432,db2:5432/heartline'), 0o644)).toEqual([])
+    expect(warningsOf(stored('postgres://heartline:abc@db1:5432,db2:5432/heartline'), 0o644)).toEqual([WARNING])
   })
 
   test('is none where a short secret is part of a longer word', () => {

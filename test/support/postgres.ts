@@ -23,7 +23,14 @@ export interface PostgresServer {
   /** The server neither answers nor closes a connection, until `resume`. */
   pause(): void
   resume(): void
+  /** Another server that has everything this one has confirmed, and only reads until `promote`. */
+  startStandby(): Promise<Standby>
   remove(): Promise<void>
+}
+
+export interface Standby extends PostgresServer {
+  /** Makes it the primary. */
+  promote(): Promise<void>
 }
 
 const BINARIES = '/usr/lib/postgresql'
@@ -34,15 +41,48 @@ const PASSWORD = 'secret-of-postgres'
 export const hasPostgres = (): boolean => requirePackage('initdb', 'postgresql', programs())
 
 export async function startPostgres(settings: readonly string[] = []): Promise<PostgresServer> {
+  const folder = newFolder()
+  const options = ['-U', 'postgres', '--auth=trust', '--no-sync', '--encoding=UTF8', '--locale=C.UTF-8']
+  runProgram('initdb', ['-D', join(folder, 'data'), ...options], folder)
+  const server = await startServer(folder, settings)
+  await server.run(`CREATE ROLE ${USER} LOGIN PASSWORD '${PASSWORD}'`)
+  requirePassword(join(folder, 'data'))
+  await server.run('SELECT pg_reload_conf()')
+  return server
+}
+
+async function startStandbyOf(primary: PostgresServer, settings: readonly string[]): Promise<Standby> {
+  const folder = newFolder()
+  const from = `host=127.0.0.1 port=${primary.port} user=postgres application_name=standby`
+  // The standby is configured to follow the primary (-R).
+  runProgram('pg_basebackup', ['-D', join(folder, 'data'), '-d', from, '-R', '-c', 'fast', '--no-sync'], folder)
+  const standby = await startServer(folder, settings)
+  // From now on, the primary confirms a commit once the standby shows it.
+  await primary.run("ALTER SYSTEM SET synchronous_standby_names = 'standby'")
+  await primary.run('ALTER SYSTEM SET synchronous_commit = remote_apply')
+  await primary.run('SELECT pg_reload_conf()')
+  for (;;) {
+    const [row] = await primary.run("SELECT 1 FROM pg_stat_replication WHERE sync_state = 'sync'")
+    if (row !== undefined) break
+    await new Promise((resolve) => setTimeout(resolve, 20))
+  }
+  return { ...standby, promote: async () => void (await standby.run('SELECT pg_promote()')) }
+}
+
+function newFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), 'heartline-postgres-'))
   const owner = unprivileged()
   if (owner !== null) chownSync(folder, owner.uid, owner.gid)
+  return folder
+}
+
+function runProgram(name: string, options: readonly string[], folder: string): void {
+  execFileSync(join(programs(), name), options, { stdio: 'ignore', cwd: folder, ...unprivileged() })
+}
+
+async function startServer(folder: string, settings: readonly string[]): Promise<PostgresServer> {
+  const owner = unprivileged()
   const data = join(folder, 'data')
-  execFileSync(
-    join(programs(), 'initdb'),
-    ['-D', data, '-U', 'postgres', '--auth=trust', '--no-sync', '--encoding=UTF8', '--locale=C.UTF-8'],
-    { stdio: 'ignore', cwd: folder, ...owner },
-  )
   let port = await freePort()
   let server: ChildProcess | null = null
   let made = 0
@@ -97,11 +137,8 @@ export async function startPostgres(settings: readonly string[] = []): Promise<P
   }
 
   await start()
-  await run(`CREATE ROLE ${USER} LOGIN PASSWORD '${PASSWORD}'`)
-  requirePassword(data)
-  await run('SELECT pg_reload_conf()')
 
-  return {
+  const self: PostgresServer = {
     get port() {
       return port
     },
@@ -120,11 +157,14 @@ export async function startPostgres(settings: readonly string[] = []): Promise<P
       return `postgres://${USER}:${PASSWORD}@127.0.0.1:${port}/${name}`
     },
 
+    startStandby: () => startStandbyOf(self, settings),
+
     async remove() {
       await end('SIGKILL')
       rmSync(folder, { recursive: true, force: true })
     },
   }
+  return self
 }
 
 /** The newest installed version's folder; '' if there is none. */
@@ -146,7 +186,8 @@ function unprivileged(): { uid: number; gid: number } | null {
 }
 
 function requirePassword(data: string): void {
-  const rules = ['host all postgres 127.0.0.1/32 trust', 'host all all 127.0.0.1/32 scram-sha-256']
+  const ours = ['host all postgres 127.0.0.1/32 trust', 'host replication postgres 127.0.0.1/32 trust']
+  const rules = [...ours, 'host all all 127.0.0.1/32 scram-sha-256']
   writeFileSync(join(data, 'pg_hba.conf'), `${rules.join('\n')}\n`)
 }
 

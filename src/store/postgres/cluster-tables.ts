@@ -1,7 +1,7 @@
 import type { ClusterHint, ClusterTables, ClusterView, HeldLease, LeaseKey, StoredVote } from '../cluster-tables.ts'
 import type { Use } from './connections.ts'
 import type { Database } from './database.ts'
-import { isNew, NOTHING_SEEN, SEEN_NOW, type Seen } from './versions.ts'
+import { areOfOneServer, isNew, NOTHING_SEEN, SEEN_NOW, type Seen } from './versions.ts'
 
 /** Members, leases and votes in PostgreSQL. Each call is one statement: it happens as a whole, or not at all. */
 export function createClusterTables(database: Database): ClusterTables {
@@ -68,8 +68,12 @@ export function createClusterTables(database: Database): ClusterTables {
 
     async readVotes(position, member) {
       const votes: StoredVote[] = []
-      const seen = position ?? NOTHING_SEEN
-      const first = await readPage(seen, member, null)
+      let seen = position ?? NOTHING_SEEN
+      let first = await readPage(seen, member, null)
+      if (seen !== NOTHING_SEEN && !areOfOneServer(seen, first.next)) {
+        seen = NOTHING_SEEN
+        first = await readPage(seen, member, null)
+      }
       let page = first
       for (;;) {
         for (const vote of page.votes) votes.push(vote)

@@ -1,15 +1,21 @@
-import type { Client, ClientConfig, CustomTypesConfig, Pool, PoolClient } from 'pg'
+import type { Client, ClientBase, ClientConfig, CustomTypesConfig, Pool, PoolClient } from 'pg'
+import { databaseUrls } from '../../core/database-url.ts'
 import type { Secret } from '../../secret.ts'
 import { StoreError } from '../store.ts'
-import { lacksTls } from './database-error.ts'
+import { DatabaseError, lacksTls, ONLY_READS } from './database-error.ts'
 
-/** Connections to one address. `prefer`, the default of `sslmode`, falls back to none where the server has no TLS. */
+/**
+ * Connections to the first server of the address that accepts writes; to the next one if it fails. `prefer`, the default of
+ * `sslmode`, falls back to none where a server has no TLS.
+ */
 export interface Connections {
   connect(use: Use): Promise<PoolClient>
   /** Not of a pool. */
   newClient(): Client
   /** Whether all the connections for this use are there that may be. */
   isFull(use: Use): boolean
+  /** Uses none of these connections any more: their server was demoted to a standby. */
+  leave(): void
   end(): Promise<void>
 }
 
@@ -19,53 +25,135 @@ export type Use = 'leases' | 'all else'
 /** Of a daemon without `cluster`, which has no leases. With the connection that has its lock, or that listens, five. */
 const ALL = 4
 
-/** Loads the client; connects to nothing yet. */
-export async function createConnections(url: Secret, isAlone: boolean): Promise<Connections> {
+/** Loads the client; connects to nothing yet. `onMove`: all else that is connected must connect again. */
+export async function createConnections(url: Secret, isAlone: boolean, onMove: () => void): Promise<Connections> {
   const sizes = { leases: 1, 'all else': isAlone ? ALL : ALL - 1 }
   const { Client, Pool, types } = (await import('pg')).default
-  const { settings, withoutTls, isTlsOptional } = settingsOf(url.reveal(), (oid, format) =>
+  const servers = serversOf(url.reveal(), (oid, format) =>
     // Counts, times and heights are safe integers.
     oid === types.builtins.INT8 ? Number : types.getTypeParser(oid, format),
   )
-  let current = settings
+  let server = servers[0] as Server
   let pools = newPools()
+  let searching: Promise<boolean> | null = null
 
   function newPools(): Readonly<Record<Use, Pool>> {
     return { leases: newPool('leases'), 'all else': newPool('all else') }
   }
 
   function newPool(use: Use): Pool {
-    const fresh = new Pool({ ...current, max: sizes[use], idleTimeoutMillis: 30_000 })
+    const fresh = new Pool({
+      ...server.settings,
+      max: sizes[use],
+      idleTimeoutMillis: 30_000,
+      onConnect: refuseStandby,
+    })
     // A connection that ends while it is not used: the next statement opens another.
     fresh.on('error', () => undefined)
     return fresh
+  }
+
+  function renew(): void {
+    const old = pools
+    pools = newPools()
+    void endAll(old)
+  }
+
+  function move(to: Server): void {
+    server = to
+    renew()
+    onMove()
   }
 
   async function endAll(ended: Readonly<Record<Use, Pool>>): Promise<void> {
     await Promise.all(Object.values(ended).map((pool) => pool.end()))
   }
 
+  async function isPrimary(tried: Server): Promise<boolean> {
+    const client = new Client(tried.settings)
+    client.on('error', () => undefined)
+    try {
+      await client.connect()
+      await refuseStandby(client)
+      return true
+    } catch (error) {
+      if (goesOnWithoutTls(tried, error)) return isPrimary(tried)
+      if (isStandby(error)) throw error
+      return false
+    } finally {
+      void client.end().catch(() => undefined)
+    }
+  }
+
+  /** Asks all at once: one that hangs must not delay the others. Rejects if there is a standby, and no primary. */
+  async function moveToAnother(): Promise<boolean> {
+    const others = servers.filter((one) => one !== server)
+    const found = await Promise.allSettled(others.map(isPrimary))
+    const primary = others[found.findIndex((one) => one.status === 'fulfilled' && one.value)]
+    if (primary !== undefined) move(primary)
+    else for (const one of found) if (one.status === 'rejected') throw one.reason
+    return primary !== undefined
+  }
+
+  async function connect(use: Use, attempts = MOST_ATTEMPTS): Promise<PoolClient> {
+    const tried = pools
+    try {
+      return await tried[use].connect()
+    } catch (error) {
+      if (attempts === 1) throw error
+      if (pools !== tried) return connect(use, attempts - 1)
+      if (goesOnWithoutTls(server, error)) renew()
+      else if (servers.length === 1 || isPrimarysOwn(error) || !(await isElsewhere())) throw error
+      return connect(use, attempts - 1)
+    }
+  }
+
+  function isElsewhere(): Promise<boolean> {
+    searching ??= moveToAnother().finally(() => {
+      searching = null
+    })
+    return searching
+  }
+
   return {
-    async connect(use) {
-      const tried = pools
-      try {
-        return await tried[use].connect()
-      } catch (error) {
-        if (!isTlsOptional || !lacksTls(error)) throw error
-        if (pools === tried) {
-          current = withoutTls
-          pools = newPools()
-          void endAll(tried)
-        }
-        return pools[use].connect()
-      }
-    },
-    newClient: () => new Client(current),
+    connect: (use) => connect(use),
+    newClient: () => new Client(server.settings),
     isFull: (use) => pools[use].totalCount >= sizes[use],
+    leave: () => move(server),
     end: () => endAll(pools),
   }
 }
 
+/** What libpq calls `target_session_attrs=read-write`: every daemon writes. */
+async function refuseStandby(client: ClientBase): Promise<void> {
+  const { rows } = await client.query<{ transaction_read_only: string }>('SHOW transaction_read_only')
+  if (rows[0]?.transaction_read_only !== 'off') throw new DatabaseError('unreachable', ONLY_READS)
+}
+
+const isStandby = (error: unknown) => error instanceof DatabaseError && error.code === ONLY_READS
+
+/** All connections are in use, or the login, the database or the number of connections was refused. */
+function isPrimarysOwn(error: unknown): boolean {
+  if (!(error instanceof Error)) return false
+  const isQueueing = error.message === 'timeout exceeded when trying to connect'
+  return isQueueing || ('code' in error && /^(28|3D|53)/.test(String(error.code)))
+}
+
+interface Server {
+  settings: ClientConfig
+  /** `null` where TLS is used, or is known to be missing. */
+  withoutTls: ClientConfig | null
+}
+
+function goesOnWithoutTls(server: Server, error: unknown): boolean {
+  if (server.withoutTls === null || !lacksTls(error)) return false
+  server.settings = server.withoutTls
+  server.withoutTls = null
+  return true
+}
+
+/** A server without TLS, another one, and that one without TLS. */
+const MOST_ATTEMPTS = 4
 const CONNECT_WITHIN_MS = 5000
 /** A machine that lost its power closes no connection: the server gives up its locks after 25 s, not after two hours. */
 const DEAD_CLIENTS = '-c tcp_keepalives_idle=10 -c tcp_keepalives_interval=5 -c tcp_keepalives_count=3'
@@ -79,19 +167,28 @@ const IDLE_TRANSACTION_MS = 5000
 
 const SSL_MODES = ['disable', 'allow', 'prefer', 'require', 'verify-ca', 'verify-full']
 
+const TARGETS = ['any', 'read-write', 'primary']
+
+type GetTypeParser = CustomTypesConfig['getTypeParser']
+
+function serversOf(url: string, getTypeParser: GetTypeParser): readonly Server[] {
+  const urls = databaseUrls(url)
+  if (urls === null) throw new StoreError('bad-url', 'expected postgres://user:password@host:5432/database')
+  return urls.map((one) => serverOf(new URL(one), getTypeParser))
+}
+
 /** `sslmode` means what it means to libpq; its default, `prefer`, uses TLS if the server offers it. */
-function settingsOf(
-  url: string,
-  getTypeParser: CustomTypesConfig['getTypeParser'],
-): { settings: ClientConfig; withoutTls: ClientConfig; isTlsOptional: boolean } {
-  const address = URL.canParse(url) ? new URL(url) : null
-  if (address === null || !/^postgres(ql)?:$/.test(address.protocol)) {
-    throw new StoreError('bad-url', 'expected postgres://user:password@host:5432/database')
-  }
+function serverOf(address: URL, getTypeParser: GetTypeParser): Server {
   const mode = address.searchParams.get('sslmode') ?? 'prefer'
   const options = address.searchParams.get('options') ?? ''
+  const target = address.searchParams.get('target_session_attrs') ?? 'any'
   address.searchParams.delete('options')
+  address.searchParams.delete('target_session_attrs')
   if (!SSL_MODES.includes(mode)) throw new StoreError('bad-url', `sslmode must be one of ${SSL_MODES.join(', ')}`)
+  if (!TARGETS.includes(target)) {
+    const message = 'target_session_attrs must be read-write or primary, or left out: Heartline writes'
+    throw new StoreError('bad-url', message)
+  }
   const isTlsOptional = mode === 'prefer' || mode === 'allow'
   address.searchParams.set('sslmode', isTlsOptional ? 'prefer' : mode)
   address.searchParams.set('uselibpqcompat', 'true')
@@ -108,5 +205,5 @@ function settingsOf(
     options: `${options} ${DEAD_CLIENTS}`.trim(),
   }
   address.searchParams.set('sslmode', 'disable')
-  return { settings, withoutTls: { ...settings, connectionString: address.href }, isTlsOptional }
+  return { settings, withoutTls: isTlsOptional ? { ...settings, connectionString: address.href } : null }
 }

@@ -29,6 +29,9 @@ export function lacksTls(error: unknown): boolean {
   return error instanceof Error && error.message.includes('does not support SSL')
 }
 
+/** What a statement that changes something fails with on a standby. */
+export const ONLY_READS = '25006'
+
 function codeOf(error: Error): string {
   if ('code' in error && typeof error.code === 'string') return error.code
   // Errors of the client itself have neither a code nor values.
@@ -40,7 +43,8 @@ function troubleOf(code: string): StoreTrouble {
   if (!/^[0-9A-Z]{5}$/.test(code) || /^E[A-Z]{4}$/.test(code)) return 'unreachable'
   // Connection, login, database, shutdown and start, too many connections.
   if (/^(08|28|3D|57P|53300)/.test(code)) return 'unreachable'
-  if (/^(25006|42501)/.test(code)) return 'read-only'
+  if (code === ONLY_READS) return 'unreachable'
+  if (code === '42501') return 'read-only'
   if (code === '53100') return 'full'
   if (/^(57014|55P03|40)/.test(code)) return 'busy'
   if (code === '58030') return 'io'

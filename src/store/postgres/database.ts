@@ -41,11 +41,12 @@ const PROBE_WITHIN_MS = 3000
 /** While statements succeed, the server's clock and the way to it are measured this often. */
 const MEASURE_EVERY_MS = 10_000
 /** Rounded to milliseconds, like every time of ours. */
-const SERVER_NOW = 'SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::float8 AS now'
+const SERVER_NOW = `SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::float8 AS now,
+  current_setting('transaction_read_only') = 'on' AS "onlyReads"`
 
 /** Loads the client. The first statement opens the first connection. */
 export async function createDatabase({ url, clock, isAlone = false }: DatabaseDeps): Promise<Database> {
-  const connections = await createConnections(url, isAlone)
+  const connections = await createConnections(url, isAlone, moved)
   let reachable = true
   let since = clock.now()
   /** The server's time at 0 of the monotonic clock: the wall clock here may be set. */
@@ -66,10 +67,19 @@ export async function createDatabase({ url, clock, isAlone = false }: DatabaseDe
     for (const hears of listeners) hears(is)
   }
 
+  /** Others may have used the new server meanwhile. */
+  function moved(): void {
+    listener.moved()
+    sessionLock.moved()
+    reached(false)
+  }
+
   async function measure(): Promise<void> {
     const from = clock.monotonic()
-    const [row] = await sessions.query<{ now: number }>(SERVER_NOW, [], { withinMs: PROBE_WITHIN_MS })
+    const asked = { withinMs: PROBE_WITHIN_MS }
+    const [row] = await sessions.query<{ now: number; onlyReads: boolean }>(SERVER_NOW, [], asked)
     lagMs = clock.monotonic() - from
+    if (row?.onlyReads === true) return connections.leave()
     if (row !== undefined) originMs = row.now - (from + lagMs / 2)
     await Promise.all([listener.keep(), sessionLock.keep()])
   }

@@ -36,6 +36,11 @@ export function createListener(newClient: () => Client) {
       if (isNew && client !== null) void subscribe(client, channel).catch(() => undefined)
     },
 
+    /** Another server is used from now on. */
+    moved(): void {
+      if (client !== null) drop(client)
+    },
+
     /** Opens the connection if it is missing and someone listens. */
     async keep(): Promise<void> {
       if (client === null && !closed && channels.size > 0) await open()

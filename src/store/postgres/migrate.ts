@@ -3,7 +3,7 @@ import type { Secret } from '../../secret.ts'
 import { type Migration, POSTGRES_MIGRATIONS, readMigrations } from '../migrations.ts'
 import { StoreError } from '../store.ts'
 import { createDatabase, type Database } from './database.ts'
-import { DatabaseError } from './database-error.ts'
+import { DatabaseError, ONLY_READS } from './database-error.ts'
 import { type Query } from './sessions.ts'
 import { lowerVersions } from './versions.ts'
 
@@ -98,8 +98,10 @@ export function refusalOf(error: unknown): StoreError | null {
   }
   if (code.startsWith('28')) return new StoreError('refused-login', `PostgreSQL refuses the user or password (${code})`)
   if (code === '3D000') return new StoreError('missing-database', 'the database does not exist: create it')
-  if (trouble === 'read-only') {
-    return new StoreError('read-only', `the user may not change this database, or the server only reads (${code})`)
+  if (trouble === 'read-only') return new StoreError('read-only', `the user may not change this database (${code})`)
+  if (code === ONLY_READS) {
+    const message = `no server of the address accepts writes: a standby only reads (${code})`
+    return new StoreError('unreachable', message)
   }
   if (trouble === 'unreachable') return new StoreError('unreachable', `PostgreSQL cannot be reached (${code})`)
   return null

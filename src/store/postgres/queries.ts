@@ -16,7 +16,7 @@ import {
 } from './record-queries.ts'
 import type { Changes } from './shared-store.ts'
 import { createVantageId } from './vantages.ts'
-import { isNew, NOTHING_SEEN, SEEN_NOW, type Seen } from './versions.ts'
+import { areOfOneServer, isNew, NOTHING_SEEN, SEEN_NOW, type Seen } from './versions.ts'
 
 /** Endpoints whose availability is computed at once, which keeps the event loop for some 10 ms. */
 const AVAILABILITY_CHUNK = 100
@@ -54,20 +54,22 @@ export function createQueries({ query, snapshot }: Database, vantage: string | n
       return rows.map(({ job, at }) => [job, at] as const)
     },
 
-    /** Everything that was written since. */
     changesAfter: (wanted: Seen | null): Promise<Changes> =>
       snapshot(async (run) => {
         const [now] = await run<{ position: Seen }>(`SELECT ${SEEN_NOW} AS position`)
         const position = now?.position ?? NOTHING_SEEN
-        const seen = wanted ?? position
+        if (wanted === null || !areOfOneServer(wanted, position)) {
+          const silences = await selectSilences(run, { from: 0, to: Number.MAX_SAFE_INTEGER })
+          return { position, incidents: null, silences, aliases: await selectAliases(run) }
+        }
         const since = <Row>(columns: string, table: string, order: string) =>
-          run<Row>(`SELECT ${columns} FROM ${table} WHERE ${isNew('$1')} ORDER BY ${order}`, [seen])
+          run<Row>(`SELECT ${columns} FROM ${table} WHERE ${isNew('$1')} ORDER BY ${order}`, [wanted])
         const incidents = await since<IncidentJson>(INCIDENT_COLUMNS, 'incidents', 'opened_ms, id')
         return {
           position,
           incidents: incidents.flatMap((incident) => recordOf(incident) ?? []),
           silences: await since(SILENCE_COLUMNS, 'silences', 'nth'),
-          aliases: await selectAliases(run, isNew('$1'), seen),
+          aliases: await selectAliases(run, isNew('$1'), wanted),
         }
       }),
   } satisfies AsyncCalls<QueryCalls & StateCalls> & { changesAfter(position: Seen | null): Promise<Changes> }

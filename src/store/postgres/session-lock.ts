@@ -57,6 +57,11 @@ export function createSessionLock(newClient: () => Client) {
       return (await isHeld()) || take(lock)
     },
 
+    /** Another server is used from now on, on which nobody holds it yet. */
+    moved(): void {
+      if (client !== null) drop(client)
+    },
+
     /** Notices a lost connection, and takes the lock again. */
     async keep(): Promise<void> {
       if (wanted === null || closed || (await isHeld())) return

@@ -1,6 +1,6 @@
 import type { PoolClient, QueryConfig } from 'pg'
 import { ANSWER_WITHIN_MS, type Connections, type Use } from './connections.ts'
-import { DatabaseError, databaseErrorOf } from './database-error.ts'
+import { DatabaseError, databaseErrorOf, ONLY_READS } from './database-error.ts'
 
 /** Runs statements, each on a connection of the pool. */
 export interface Sessions {
@@ -48,8 +48,8 @@ export function createSessions(connections: Connections, reached: (is: boolean) 
       const cause = databaseErrorOf(error)
       const isPoolBusy = client === null && connections.isFull(use) && cause.message.endsWith('timeout')
       const trouble = cause instanceof DatabaseError && !isPoolBusy ? cause.trouble : null
-      // A server that only reads was demoted, and its successor may have the same name.
       if (trouble === 'unreachable' || trouble === 'read-only') isBroken = true
+      if (client !== null && cause instanceof DatabaseError && cause.code === ONLY_READS) connections.leave()
       if (trouble === 'unreachable') reached(false)
       else if (client !== null) reached(true)
       throw cause

@@ -13,7 +13,8 @@ export interface SharedStore {
   /** Stores what the places found together: at each change, and once an interval. Refused without the right to keep. */
   merged(record: MergedRecord): void
   /**
-   * What was written since, by any daemon. `null`: the present position, without rows. Rejects with a DatabaseError.
+   * What was written since, by any daemon; everything with `null`, or after another server has taken over. Rejects with a
+   * DatabaseError.
    */
   changesAfter(position: Seen | null): Promise<Changes>
 }
@@ -21,7 +22,8 @@ export interface SharedStore {
 export interface Changes {
   /** For the next call. */
   readonly position: Seen
-  readonly incidents: readonly IncidentRecord[]
+  /** `null` if this is everything: they are many, and have to be read in parts. */
+  readonly incidents: readonly IncidentRecord[] | null
   readonly silences: readonly Silence[]
   readonly aliases: readonly AliasRecord[]
 }

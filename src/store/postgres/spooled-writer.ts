@@ -24,12 +24,7 @@ const RETRY_MS = 1000
 /** Writes batches to PostgreSQL, and while it is away or behind to the spool: always in order, and each once. */
 export function createSpooledWriter(deps: SpooledWriterDeps) {
   const { database, gate, spool, clock, log, onCommit, cluster } = deps
-  const writer = createBatchWriter({
-    database,
-    partitions: createPartitions(database),
-    vantageId: createVantageId(database.query, cluster?.vantage ?? null),
-    cluster,
-  })
+  let writer = newWriter()
   const call = createCall(database, gate)
   /** Of this process, by the index that polls refer to. */
   const registered = new Map<number, Registration>()
@@ -40,6 +35,15 @@ export function createSpooledWriter(deps: SpooledWriterDeps) {
   let replaying: Promise<void> | null = null
   let timer: Timer | null = null
   const ending = new AbortController()
+
+  function newWriter() {
+    return createBatchWriter({
+      database,
+      partitions: createPartitions(database),
+      vantageId: createVantageId(database.query, cluster?.vantage ?? null),
+      cluster,
+    })
+  }
 
   async function writeNow(batch: Batch, known: Map<number, Registration>): Promise<Reply<Written>> {
     const startedAt = clock.monotonic()
@@ -112,6 +116,8 @@ export function createSpooledWriter(deps: SpooledWriterDeps) {
   }
 
   database.onChange((reachable) => {
+    // A standby that has taken over may lack the latest ids.
+    if (reachable) writer = newWriter()
     if (reachable && spool !== null && !spool.isEmpty) replaySoon(0)
   })
   if (spool !== null && !spool.isEmpty) replaySoon(0)

@@ -1,18 +1,24 @@
 import type { Query } from './sessions.ts'
 
-/** What a reader has seen, as one text: a row is new to it if the row's transaction had not ended then. */
+/**
+ * What a reader has seen, and at which server, as one text: a row is new to it if the row's transaction had not ended then.
+ */
 export type Seen = string
 
 /** Before the first transaction. */
 export const NOTHING_SEEN: Seen = '1:1:'
 
-/** What this statement sees. */
-export const SEEN_NOW = 'pg_current_snapshot()::text'
+/** What this statement sees. The standby that takes over from a server was started at another time. */
+export const SEEN_NOW = `pg_current_snapshot()::text || ' ' || extract(epoch FROM pg_postmaster_start_time())::text`
 
-/** Selects rows that are new to the reader; the parameter has what it has seen. */
-export const isNew = (parameter: string): string =>
-  `version >= pg_snapshot_xmin(${parameter}::pg_snapshot)::text::bigint
-   AND NOT pg_visible_in_snapshot(version::text::xid8, ${parameter}::pg_snapshot)`
+/** Transactions of different servers cannot be compared. */
+export const areOfOneServer = (one: Seen, other: Seen): boolean => one.split(' ')[1] === other.split(' ')[1]
+
+/** Selects rows that are new to the reader; the parameter has what it has seen at this server. */
+export function isNew(parameter: string): string {
+  const seen = `split_part(${parameter}, ' ', 1)::pg_snapshot`
+  return `version >= pg_snapshot_xmin(${seen})::text::bigint AND NOT pg_visible_in_snapshot(version::text::xid8, ${seen})`
+}
 
 const READ_TABLES = ['incidents', 'silences', 'aliases', 'votes']
 

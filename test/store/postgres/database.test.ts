@@ -103,6 +103,9 @@ describe.skipIf(skip)('a database', () => {
     ['a certificate that is missing', 'bad-url', (url: string) => `${url}?sslmode=verify-ca&sslrootcert=/none.pem`],
     ['another scheme', 'bad-url', () => 'mysql://user:secret-of-postgres@127.0.0.1/heartline'],
     ['an unknown sslmode', 'bad-url', (url: string) => `${url}?sslmode=off`],
+    ['the target of readers', 'bad-url', (url: string) => `${url}?target_session_attrs=prefer-standby`],
+    ['several ports that refuse', 'unreachable', (url: string) => url.replace(/:\d+\//, ':1,127.0.0.2:1/')],
+    ['several hosts, one without a name', 'bad-url', (url: string) => url.replace('@', '@,')],
   ])('at %s is refused as %s', async (_, kind, change) => {
     const url = change(await server.createDatabase())
 
