@@ -25,7 +25,8 @@ export type { ScheduledItem } from './turns.ts'
  * comes while its item runs waits for the end of that run. Other missed turns are skipped and counted: after a stall,
  * overdue items run once, at no more than twice the usual pace, and then keep their rhythm.
  */
-export function createScheduler({ clock, run, onLag, onSkip, concurrency }: SchedulerDeps): Scheduler {
+export function createScheduler(deps: SchedulerDeps): Scheduler {
+  const { clock, run, onLag, onSkip, concurrency, longestNapMs = LONGEST_NAP_MS } = deps
   const limiter = createConcurrencyLimiter(concurrency)
   const runs = createPollRuns({ clock, run, onLag, limiter, onEnd })
   const turns = createTurns({
@@ -48,7 +49,7 @@ export function createScheduler({ clock, run, onLag, onSkip, concurrency }: Sche
   function wakeAt(due: number): void {
     timer?.cancel()
     const now = clock.monotonic()
-    const nap = Math.min(LONGEST_NAP_MS, Math.max(SHORTEST_NAP_MS, due - now))
+    const nap = Math.min(longestNapMs, Math.max(SHORTEST_NAP_MS, due - now))
     wakesAt = now + nap
     timer = clock.after(nap, round)
   }
@@ -141,7 +142,7 @@ export function createScheduler({ clock, run, onLag, onSkip, concurrency }: Sche
     },
     get lateMs() {
       const now = clock.monotonic()
-      if (started && now - lookedAt > 2 * LONGEST_NAP_MS) return now - lookedAt
+      if (started && now - lookedAt > 2 * longestNapMs) return now - lookedAt
       return lateSince === null ? 0 : now - lateSince
     },
     get firstRoundDone() {
@@ -158,6 +159,8 @@ export interface SchedulerDeps {
   /** How late a poll started after its regular turn, on the monotonic clock. */
   readonly onLag: (ms: number) => void
   readonly onSkip: (key: string, reason: SkipReason, count: number) => void
+  /** It wakes up at least this often, so that a stall can be seen from outside. */
+  readonly longestNapMs?: number
 }
 
 export interface Scheduler {
@@ -184,7 +187,6 @@ export interface Scheduler {
 
 export type OnDemandWork = (ended: AbortSignal) => Promise<{ readonly waitMs: number }>
 
-/** It wakes up at least this often, so that a stall can be seen from outside. */
 const LONGEST_NAP_MS = 1000
 /** A shared wake-up for everything that is due within this time saves most of them. */
 const SHORTEST_NAP_MS = 5

@@ -76,7 +76,7 @@ export interface StageOptions {
   readonly clock?: FakeClock
   /** A real store that receives every write. It must use the same clock; the test closes it. */
   readonly store?: Store
-  /** Skips self-watching and page updates, which take most of the time of a quiet month. */
+  /** Looks for no stalls of the daemon, which takes most of the time of a quiet month. */
   readonly unwatched?: boolean
 }
 
@@ -165,6 +165,7 @@ const FIRST_HEIGHT = 1000
 const TIMEOUT_MS = 5000
 const UNWATCHED: SelfWatch = { check() {}, stop() {} }
 const LONGEST_POLL_MS = 60_000
+const HOUR_MS = 3_600_000
 
 export function createStage(options: StageOptions = {}): Stage {
   const { store } = options
@@ -350,6 +351,7 @@ export function createStage(options: StageOptions = {}): Stage {
   const scheduler = createScheduler({
     clock,
     concurrency: 256,
+    ...(options.unwatched === true && { longestNapMs: HOUR_MS }),
     run: (key, signal) => poller.poll(key, signal),
     onLag() {},
     onSkip() {},
