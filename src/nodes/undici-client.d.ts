@@ -1,3 +1,11 @@
 declare module 'undici/lib/dispatcher/client.js' {
-  export { Client as default } from 'undici'
+  import type { Client as WholeClient } from 'undici'
+
+  /** Only the whole package adds `request`, `stream` and the like to it. */
+  export default class Client {
+    constructor(url: string | URL, options?: WholeClient.Options)
+    readonly dispatch: WholeClient['dispatch']
+    readonly destroy: WholeClient['destroy']
+    readonly on: WholeClient['on']
+  }
 }
