@@ -40,11 +40,22 @@ interface Bodies {
   readonly liveness: Buffer
   readonly block: Buffer
   readonly chainId: Buffer
+  /** To the three questions of a liveness check of an EVM node. */
+  readonly syncing: Buffer
+  readonly peers: Buffer
+  readonly client: Buffer
   readonly status: Buffer
 }
 
 const INDEX_IN_URL = /\/n\/(\d+)/
 const ID_IN_REQUEST = /"id":(\d+)/
+const METHOD_IN_REQUEST = /"method":"(\w+)"/
+const METHODS: Readonly<Record<string, keyof Bodies>> = {
+  eth_chainId: 'chainId',
+  eth_syncing: 'syncing',
+  net_peerCount: 'peers',
+  web3_clientVersion: 'client',
+}
 const TYPE = { 'content-type': 'application/json' }
 
 export async function startFleet(options: FleetOptions): Promise<Fleet> {
@@ -67,7 +78,8 @@ export async function startFleet(options: FleetOptions): Promise<Fleet> {
     }
     const url = message.url ?? ''
     const fault = faultOf(Number(INDEX_IN_URL.exec(url)?.[1]))
-    const { liveness, block, chainId: ownChainId, status } = fault === 'lags' ? laggingBodies : bodies
+    const answers = fault === 'lags' ? laggingBodies : bodies
+    const { liveness, block, status } = answers
     if (fault === 'closes') return void message.socket.destroy()
     if (message.method === 'GET') {
       message.resume()
@@ -80,7 +92,7 @@ export async function startFleet(options: FleetOptions): Promise<Fleet> {
     message.on('end', () => {
       const start = `{"jsonrpc":"2.0","id":${ID_IN_REQUEST.exec(asked)?.[1] ?? null}`
       if (url.endsWith('/ext/health')) return send(liveness, start)
-      send(asked.includes('eth_chainId') ? ownChainId : block, start)
+      send(answers[METHODS[METHOD_IN_REQUEST.exec(asked)?.[1] ?? ''] ?? 'block'], start)
     })
 
     function send(body: Buffer, start = ''): void {
@@ -162,6 +174,9 @@ function createBodies(family: Family, chainId: number, height: number, timestamp
     block:
       family === 'multiversx' ? Buffer.from(envelope({ block: multiversxBlock }).body) : rpc(evm.render(block, false)),
     chainId: rpc(`0x${chainId.toString(16)}`),
+    syncing: rpc(false),
+    peers: rpc('0x19'),
+    client: rpc('Geth/v1.16.4-stable/linux-amd64/go1.25.1'),
     status: Buffer.from(envelope({ status: { erd_nonce: height, erd_highest_final_nonce: height - 1 } }).body),
   }
 }

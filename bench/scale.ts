@@ -101,13 +101,15 @@ async function measureDaemon(urls: readonly string[], intervalS: number): Promis
   await exited
   rmSync(folder, { recursive: true, force: true })
 
-  const delta = (name: string) => sum(later, name) - sum(earlier, name)
+  const delta = (name: string, labels?: string) => sum(later, name, labels) - sum(earlier, name, labels)
+  const checked = delta('heartline_checks_total', 'check="head"')
   // Scrapes take part of the time between the two, in which polls go on.
-  const polls = (delta('heartline_checks_total') / (family === 'avalanche' ? 2 : 1)) * (lasted / betweenScrapes)
+  const polls = checked * (lasted / betweenScrapes)
   return {
     cpuUs: (after.cpuUs - before.cpuUs) / polls,
     line: [
       `${((1000 * polls) / lasted).toFixed(0)} polls a second`,
+      `${(delta('heartline_node_requests_total') / checked).toFixed(2)} requests a poll`,
       `skipped ${delta('heartline_scheduler_skips_total')}`,
       `failed checks ${delta('heartline_check_failures_total')}`,
       `late by at most ${quantileOf(later, earlier, 0.99) * 1000} ms (p99)`,
@@ -168,10 +170,11 @@ function scrape(url: string): Promise<string> {
   })
 }
 
-function sum(metrics: string, name: string): number {
+/** Of the series whose labels contain this text. */
+function sum(metrics: string, name: string, labels = ''): number {
   let total = 0
-  for (const [, value] of metrics.matchAll(new RegExp(`^${name}(?:\\{[^\\n]*\\})? (\\S+)$`, 'gm')))
-    total += Number(value)
+  for (const [, of = '', value] of metrics.matchAll(new RegExp(`^${name}(\\{[^\\n]*\\})? (\\S+)$`, 'gm')))
+    if (of.includes(labels)) total += Number(value)
   return total
 }
 
