@@ -1,6 +1,7 @@
 import type { EndpointKey } from '../core/endpoint.ts'
 import { type Incident, type IncidentSample, named } from '../core/incident/incident.ts'
 import { createIncidentBook } from '../core/incident/incident-book.ts'
+import { withPlaces } from '../core/incident/incident-changes.ts'
 import type { NetworkEvent } from '../core/incident/network-event.ts'
 import { periodAt } from '../core/maintenance.ts'
 import { shardName } from '../core/network.ts'
@@ -20,6 +21,7 @@ export function createIncidentRecorder(deps: IncidentRecorderDeps) {
   const { incidents, store, log, notify = () => [], placesOf } = deps
   const book = createIncidentBook()
   const outages = createOutages()
+  const places = placesOf === undefined ? null : createPlaces(placesOf)
 
   /** Since when at least two endpoints of a network can be compared; -Infinity once a fork was seen. */
   const comparedSince = new Map<string, UnixMs>()
@@ -28,17 +30,29 @@ export function createIncidentRecorder(deps: IncidentRecorderDeps) {
 
   function keep(changed: readonly Incident[]): void {
     for (const one of changed) {
-      const { id, network, endpoint, openedAt, closedAt, absorbedBy } = one
+      const { id, closedAt } = one
       const before = incidents.recent().find((known) => known.id === id)
-      const incident = placesOf === undefined ? one : withVantages(one, before, placesOf(one))
-      incidents.put(incident)
+      const incident = places?.add(one, before) ?? one
+      put(incident)
       outages.track(incident)
-      const record = { id, network, endpoint, openedAt, closedAt, absorbed: absorbedBy !== null, value: incident }
-      store.saveIncident(record, notify(incident))
+      store.saveIncident(recordOf(incident), notify(incident))
       // An incident without recent changes may no longer be in the log of recent ones.
       const wasOpen = before === undefined ? incident.changes.length > 1 : before.closedAt === null
       if (wasOpen !== (closedAt === null)) logChange(incident)
     }
+  }
+
+  function put(incident: Incident): void {
+    incidents.put(incident)
+    places?.note(incident)
+  }
+
+  /** A place that sees the fault, at this endpoint or at all, by now: that is no message. */
+  function keepJoined(incident: Incident, endpoint?: string): void {
+    const joined = places?.join(incident, endpoint) ?? null
+    if (joined === null) return
+    put(joined)
+    store.saveIncident(recordOf(joined), [])
   }
 
   function logChange(incident: Incident): void {
@@ -73,7 +87,7 @@ export function createIncidentRecorder(deps: IncidentRecorderDeps) {
       const known = records.flatMap((record) => readIncident(record.value) ?? [])
       book.restore(known, maintained)
       for (const incident of known) {
-        incidents.put(incident)
+        put(incident)
         outages.track(incident)
       }
     },
@@ -94,13 +108,15 @@ export function createIncidentRecorder(deps: IncidentRecorderDeps) {
       const group = outages.groupOf(sharing)
       const isBad = health.verdict !== null && health.verdict !== 'up'
       let outage: Incident | undefined
-      if (group !== undefined && isBad && group.open.size > 0 && !book.hasOpen(key)) {
+      if (group !== undefined && isBad && group.open.size > 0 && book.openOf(key) === undefined) {
         const mayJoin = until === null && book.failedAt(key, health.since, at) === health.since
         outage = outages.outageOf(group, health, mayJoin)
       }
       keep(book.endpoint({ health, at, now, goneSince, recoverAfter, maintainedUntil: until, outage }))
+      const joined = isBad ? (outage ?? book.openOf(key)) : undefined
+      if (joined !== undefined) keepJoined(joined, health.endpoint.name)
       if (group === undefined) return
-      const hasIncident = isBad && (outage !== undefined || book.hasOpen(key))
+      const hasIncident = isBad && (outage ?? book.openOf(key)) !== undefined
       const isNew = outages.note(
         group,
         health,
@@ -138,6 +154,7 @@ export function createIncidentRecorder(deps: IncidentRecorderDeps) {
       }
       const endOf = (incident: Incident) => (isOver(incident) ? now : null)
       keep(book.network({ name, now, events, samples: samplesOf(heard.map(({ health }) => health)), open, endOf }))
+      for (const incident of book.networkWide(name)) keepJoined(incident)
     },
 
     /** Drops all other endpoints and networks; planned maintenance may have changed. */
@@ -159,10 +176,32 @@ export interface IncidentRecorderDeps {
   readonly placesOf?: ((incident: Incident) => readonly string[]) | undefined
 }
 
-/** Names every place that saw the fault at a change of the incident. */
-function withVantages(incident: Incident, before: Incident | undefined, now: readonly string[]): Incident {
-  const known = before?.vantages ?? incident.vantages ?? []
-  return { ...incident, vantages: [...new Set([...known, ...now])].sort() }
+/** The places of a cluster that have seen the fault of each open incident. */
+function createPlaces(placesOf: (incident: Incident) => readonly string[]) {
+  const seen = new Map<string, readonly string[]>()
+  return {
+    add(incident: Incident, before: Incident | undefined): Incident {
+      const known = seen.get(incident.id) ?? before?.vantages ?? incident.vantages ?? []
+      return { ...incident, vantages: withPlaces(known, placesOf(incident)) }
+    },
+
+    /** `null` if none joins in. */
+    join(incident: Incident, endpoint: string | undefined): Incident | null {
+      const known = seen.get(incident.id) ?? incident.vantages ?? []
+      const all = withPlaces(known, placesOf(endpoint === undefined ? incident : { ...incident, affected: [endpoint] }))
+      return all === known ? null : { ...incident, vantages: all }
+    },
+
+    note({ id, closedAt, vantages }: Incident): void {
+      if (closedAt === null && vantages !== undefined) seen.set(id, vantages)
+      else seen.delete(id)
+    },
+  }
+}
+
+function recordOf(incident: Incident): IncidentRecord {
+  const { id, network, endpoint, openedAt, closedAt, absorbedBy } = incident
+  return { id, network, endpoint, openedAt, closedAt, absorbed: absorbedBy !== null, value: incident }
 }
 
 /** What is known about a network as a whole: the view of its polls, or what several places say together. */

@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { type EndpointKey, endpointKey } from '../../src/core/endpoint.ts'
 import { type Incident, MAX_CHANGES } from '../../src/core/incident/incident.ts'
 import { createIncidentBook, type IncidentBook } from '../../src/core/incident/incident-book.ts'
+import { withPlaces } from '../../src/core/incident/incident-changes.ts'
 import type { NetworkEvent } from '../../src/core/incident/network-event.ts'
 import type { ConditionCode, Finding } from '../../src/core/verdict/condition.ts'
 import { conditionsOf, confirm, confirmedOnly } from '../../src/core/verdict/confirm.ts'
@@ -201,6 +202,15 @@ function play(
 }
 
 describe('whatever happens', () => {
+  test('the places of an incident are those that ever saw its fault, in order, and the same list if none joins', () => {
+    const one = withPlaces([], ['nyc1'])
+    const two = withPlaces(one, ['fra1', 'nyc1'])
+
+    expect(two).toEqual(['fra1', 'nyc1'])
+    expect(withPlaces(two, ['nyc1'])).toBe(two)
+    expect(withPlaces(two, [])).toBe(two)
+  })
+
   test('an endpoint has at most one open incident, and every incident is consistent', { timeout: 120_000 }, () => {
     fc.assert(
       fc.property(steps, (script) => {

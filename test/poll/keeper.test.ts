@@ -146,6 +146,33 @@ test('an endpoint down from one of three places is degraded, and from two the sa
   expect(told).toEqual(['adopts ethereum', 'degraded', 'down', 'down closed'])
 })
 
+test('a place that joins in without a change of the state is named too, without a message', async () => {
+  const { keep, say, stored, incidents, told } = await house()
+  await keep()
+  await say({ fra1: 'down', nyc1: 'down', sin1: 'up' })
+
+  await say({ fra1: 'down', nyc1: 'down', sin1: 'down' })
+  expect(incidents.open()).toMatchObject([{ state: 'down', vantages: ['fra1', 'nyc1', 'sin1'] }])
+  expect(await stored()).toMatchObject([{ vantages: ['fra1', 'nyc1', 'sin1'] }])
+  await say({ fra1: 'up', nyc1: 'up', sin1: 'up' })
+
+  expect(await stored()).toMatchObject([{ vantages: ['fra1', 'nyc1', 'sin1'], closedAt: expect.any(Number) }])
+  expect(told).toEqual(['adopts ethereum', 'down', 'down closed'])
+})
+
+test('a place that joins in an outage of several endpoints is named too', async () => {
+  const endpoints = ['a', 'b'].map((name) => endpoint(name, { provider: 'acme' }))
+  const { keep, say, stored } = await house({ endpoints })
+  await keep()
+  await say({ fra1: 'down', nyc1: 'down', sin1: 'up' })
+  await say({ fra1: 'down', nyc1: 'down', sin1: 'up' })
+
+  await say({ fra1: 'down', nyc1: 'down', sin1: 'down' })
+
+  const open = (await stored()).filter(({ closedAt }) => closedAt === null)
+  expect(open).toMatchObject([{ cause: 'outage', vantages: ['fra1', 'nyc1', 'sin1'] }])
+})
+
 test('opens the same incidents as a daemon alone: one for all endpoints of a provider or host that fail together', async () => {
   const ofProvider = (provider: string | null) => (_: unknown, at: number) =>
     endpoint(`${provider}-${at}`, { provider })

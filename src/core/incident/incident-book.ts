@@ -28,7 +28,7 @@ export interface IncidentBook {
   endpoint(judged: JudgedEndpoint): readonly Incident[]
   /** Call it after every judged poll while the network has events, and once after the last one ended. */
   network(judged: JudgedNetwork): readonly Incident[]
-  hasOpen(endpoint: EndpointKey): boolean
+  openOf(endpoint: EndpointKey): Incident | undefined
   /** When the endpoint's open incident began; without one, when that of a failure `since` then would begin. */
   failedAt(endpoint: EndpointKey, since: UnixMs, at: UnixMs): UnixMs
   /** The network's open incidents of the whole network: halted or forked. */
@@ -182,7 +182,7 @@ export function createIncidentBook(): IncidentBook {
       return changed
     },
 
-    hasOpen: (key) => open.has(key),
+    openOf: (key) => open.get(key),
 
     failedAt: (key, since, at) => open.get(key)?.openedAt ?? maintenance.openingOf(key, since, at),
 

@@ -44,6 +44,11 @@ export function mergeConditions(
   return merged
 }
 
+/** The places that have seen an incident's fault, with those that see it now; the same array if none of them is new. */
+export function withPlaces(known: readonly string[], now: readonly string[]): readonly string[] {
+  return now.every((place) => known.includes(place)) ? known : [...new Set([...known, ...now])].sort()
+}
+
 export function changeOf(
   { conditions, heads, endpoint, latencyMs }: Health,
   state: Verdict,
