@@ -70,6 +70,20 @@ describe('a request', () => {
   })
 })
 
+test('a node that reports with HTTP 503 that it is unhealthy has answered', async () => {
+  const unhealthy = '{"checks":{},"healthy":false}'
+  const a = await startBareNode((asked, response) => {
+    response.writeHead(503).end(`{"jsonrpc":"2.0","result":${unhealthy},"id":${asked.id}}`)
+  })
+  const { ask } = await setting({ a })
+  const operation = { ...CHAIN_ID, name: 'health.getLiveness' } as const
+
+  const reply = await ask({ operation, to: { kind: 'path', path: '/ext/health' } })
+
+  expect([textOf(reply), reply.endpoint]).toEqual([unhealthy, 'a'])
+  expect(await ask()).toMatchObject({ kind: 'rejected' })
+})
+
 describe('where an endpoint fails, a read is answered by the next', () => {
   const failing: [string, Answering][] = [
     ['reset', reset],
@@ -101,6 +115,17 @@ describe('where an endpoint fails, a read is answered by the next', () => {
     expect(reply).toMatchObject({ endpoint: 'b', attempts: 2 })
     expect(retries).toEqual(['failed'])
     expect(a.asked.length).toBeGreaterThan(0)
+  })
+
+  test.each([500, 503])('not if the error is about the request itself, although the status is %d', async (status) => {
+    const a = await startBareNode((asked, response) => {
+      response.writeHead(status).end(`{"jsonrpc":"2.0","id":${asked.id},"error":{"code":3,"message":"reverted"}}`)
+    })
+    const b = await startBareNode(() => 'from b')
+    const { ask, attempts } = await setting({ a, b }, { endpoints: { b: { tier: 'fallback' } } })
+
+    expect(await ask()).toMatchObject({ kind: 'error', endpoint: 'a', attempts: 1 })
+    expect(attempts).toEqual(['a error'])
   })
 
   test('the port is closed', async () => {

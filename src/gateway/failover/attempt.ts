@@ -35,7 +35,7 @@ export async function attempt(
     return { ...failed(failure, stage === 'unsent', isLocal), waitedForConnection: waited && !signal.aborted }
   }
   const { answer } = forwarded
-  const read = call === null ? readRest(answer) : readRpc(answer, String(id))
+  const read = call === null ? readRest(answer) : readRpc(answer, String(id), operation.name.startsWith('health.'))
   if (read.reply !== null && !isRequestedBlock(request, read.reply)) return failed(OTHER_BLOCK)
   const attempted = withoutKeys(read, upstream)
   // A missing path that the caller chose is not a fault of the endpoint.
@@ -173,19 +173,21 @@ function bodyOf({ method, params }: NonNullable<UpstreamRequest['call']>, id: nu
 
 const PLAIN_NAME = /^[\w.]{1,128}$/
 
-function readRpc(answer: ForwardedAnswer, id: string): Attempt {
+function readRpc(answer: ForwardedAnswer, id: string, isHealth: boolean): Attempt {
   const { status, body } = answer
-  // A JSON-RPC error may come with a 4xx status. Any other status except 200 means that the request failed.
-  if (status !== 200 && (status < 400 || status >= 500 || REJECTING.has(status))) return rejected(answer)
+  // A JSON-RPC error may come with a 4xx or 5xx status. Any other status except 200 means that the request failed.
+  if (status !== 200 && (status < 400 || REJECTING.has(status))) return rejected(answer)
   const read = readNodeAnswer(body, id)
   switch (read.kind) {
     case 'result':
-      if (status !== 200) return rejected(answer)
+      // Some nodes report with this status that they are unhealthy.
+      if (status !== 200 && !(status === 503 && isHealth)) return rejected(answer)
       return answered(
         { kind: 'result', isNull: isNullResult(body, read) },
         { kind: 'result', result: body.subarray(read.start, read.end) },
       )
     case 'error': {
+      if (status >= 500 && !FINAL_CODES.has(read.code)) return rejected(answer)
       const error = body.subarray(read.start, read.end)
       const result: AttemptResult = {
         kind: 'error',
@@ -201,6 +203,9 @@ function readRpc(answer: ForwardedAnswer, id: string): Attempt {
       return status === 200 ? failed({ kind: 'not-json' }) : rejected(answer)
   }
 }
+
+/** Errors of the request itself, also with a 5xx status: invalid request, method or params, and reverted calls. */
+const FINAL_CODES: ReadonlySet<number | null> = new Set([-32_600, -32_601, -32_602, 3])
 
 /** Statuses that reject the gateway or its key, not the caller's request. */
 const REJECTING: ReadonlySet<number> = new Set([401, 403, 407, 408, 425, 429])
