@@ -13,14 +13,21 @@ export const overviewApi: Pick<Sources, 'strips' | 'days' | 'publicDays'> = {
   publicDays: () => (isPublic() ? days() : Promise.resolve({ ok: true, value: null })),
 }
 
-/** Loads again only after this time: the daemon reads its history no more often, but some views load every 3 s. */
+/**
+ * Loads again only after this time, and never twice at once: the daemon reads its history no more often, but some views
+ * load every 3 s.
+ */
 function kept<T>(path: string, lastsMs: number): () => Promise<Answer<T>> {
-  let known: { readonly answer: Answer<T>; readonly token: string | null; readonly at: number } | null = null
-  return async () => {
+  let known: { readonly answer: Promise<Answer<T>>; readonly token: string | null; readonly at: number } | null = null
+  return () => {
     const mine = token()
     if (known !== null && known.token === mine && performance.now() - known.at < lastsMs) return known.answer
-    const answer = await get<T>(path)
-    known = answer.ok ? { answer, token: mine, at: performance.now() } : null
+    const answer = get<T>(path)
+    const asked = { answer, token: mine, at: performance.now() }
+    known = asked
+    void answer.then(({ ok }) => {
+      if (!ok && known === asked) known = null
+    })
     return answer
   }
 }
