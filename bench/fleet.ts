@@ -1,4 +1,4 @@
-import { createServer, type RequestListener, type Server } from 'node:http'
+import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Clock } from '../src/clock.ts'
 import type { Family } from '../src/core/network.ts'
@@ -22,7 +22,7 @@ export interface FleetOptions {
   readonly clock: Clock
   readonly family: Family
   readonly count: number
-  /** Number of loopback addresses 127.0.0.1, .2, …: separate hosts with their own connections. */
+  /** Number of loopback addresses 127.0.0.1, .2, …, 127.0.1.1, …: separate hosts with their own connections. */
   readonly origins?: number
   readonly chainId?: number
   /** Time until all answers have a new head. */
@@ -121,33 +121,19 @@ export async function startFleet(options: FleetOptions): Promise<Fleet> {
     return index % 10 === period % 10 ? (FAULTS[period % FAULTS.length] ?? null) : null
   }
 
-  const servers: Server[] = []
-  for (let origin = 1; origin <= origins; origin++) {
-    const server = createServer({ keepAliveTimeout: 60_000 }, answer)
-    await new Promise<void>((resolve, reject) => {
-      server.once('error', reject)
-      server.listen(0, `127.0.0.${origin}`, 4096, resolve)
-    })
-    servers.push(server)
-  }
-
-  const bases = servers.map((server) => {
-    const { address, port } = server.address() as AddressInfo
-    return `http://${address}:${port}`
+  const server = createServer({ keepAliveTimeout: 60_000 }, answer)
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject)
+    server.listen(0, '0.0.0.0', 4096, resolve)
   })
+  const { port } = server.address() as AddressInfo
+  const addressOf = (index: number) => `127.0.${Math.floor((index % origins) / 250)}.${1 + ((index % origins) % 250)}`
   return {
-    urls: Array.from({ length: count }, (_, index) => `${bases[index % bases.length]}/n/${index}`),
+    urls: Array.from({ length: count }, (_, index) => `http://${addressOf(index)}:${port}/n/${index}`),
     requests: () => requests,
     async stop() {
-      await Promise.all(
-        servers.map(
-          (server) =>
-            new Promise<void>((resolve) => {
-              server.close(() => resolve())
-              server.closeAllConnections()
-            }),
-        ),
-      )
+      server.closeAllConnections()
+      await new Promise<void>((resolve) => server.close(() => resolve()))
     },
   }
 }

@@ -25,7 +25,7 @@ export function followOtherMembers(deps: OtherMembersDeps) {
       if (keeps(network)) continue
       const incident = readIncident(value)
       if (incident?.id !== id) continue
-      const known = incidents.recent().find((one) => one.id === id)
+      const known = incidents.recentOf(id)
       // A row may be read twice, but readers get changes only.
       if (JSON.stringify(known) !== JSON.stringify(incident)) incidents.put(incident)
     }

@@ -52,8 +52,9 @@ export function createConnectionPool({ address, clock, lookup, maxConnections }:
     client.on('disconnect', () => {
       const at = idle.indexOf(connection)
       if (at === -1) return
+      // Nothing is left of it to close. When a server ends, thousands of connections close in one turn of the event loop.
       idle.splice(at, 1)
-      destroy(connection)
+      all.delete(connection)
     })
     all.add(connection)
     return connection
@@ -61,9 +62,10 @@ export function createConnectionPool({ address, clock, lookup, maxConnections }:
 
   function destroy(connection: Connection): void {
     all.delete(connection)
+    const { client, socket } = connection
     // undici treats a close without an error as the end of the response, and throws if the request was aborted.
-    connection.socket?.destroy(new Error('connection dropped'))
-    void connection.client.destroy().catch(() => {})
+    if (socket?.destroyed === false) socket.destroy(new Error('connection dropped'))
+    void client.destroy().catch(() => {})
   }
 
   function closeIdle(): void {

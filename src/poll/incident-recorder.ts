@@ -31,7 +31,7 @@ export function createIncidentRecorder(deps: IncidentRecorderDeps) {
   function keep(changed: readonly Incident[]): void {
     for (const one of changed) {
       const { id, closedAt } = one
-      const before = incidents.recent().find((known) => known.id === id)
+      const before = incidents.recentOf(id)
       const incident = places?.add(one, before) ?? one
       put(incident)
       outages.track(incident)

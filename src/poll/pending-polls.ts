@@ -1,9 +1,12 @@
+import type { Clock } from '../clock.ts'
 import type { EndpointKey } from '../core/endpoint.ts'
 import { type HostLocation, isWitnessFor } from '../core/observer/own-network.ts'
 
 /** Holds polls that cannot be decided yet; the polls of one key are decided in the order of arrival. */
-export function createPendingPolls<T, D extends string>({ decide, onDecided, onWaiting }: PendingPollsDeps<T, D>) {
+export function createPendingPolls<T, D extends string>(deps: PendingPollsDeps<T, D>) {
+  const { decide, onDecided, onWaiting, clock } = deps
   const waiting = new Map<string, T[]>()
+  let continues = false
 
   /** Returns whether all of them are decided. */
   function settle(items: T[]): boolean {
@@ -15,6 +18,24 @@ export function createPendingPolls<T, D extends string>({ decide, onDecided, onW
       onDecided(item, decision)
     }
     return true
+  }
+
+  function review(): void {
+    if (continues) return
+    let decided = 0
+    for (const [key, items] of waiting) {
+      if (!settle(items)) continue
+      waiting.delete(key)
+      if (++decided < MOST_IN_A_TURN) continue
+      continues = true
+      clock.after(0, goOn)
+      return
+    }
+  }
+
+  function goOn(): void {
+    continues = false
+    review()
   }
 
   return {
@@ -40,10 +61,8 @@ export function createPendingPolls<T, D extends string>({ decide, onDecided, onW
       onWaiting(key, item)
     },
 
-    /** Decides the polls that new information makes decidable. */
-    review(): void {
-      for (const [key, items] of waiting) if (settle(items)) waiting.delete(key)
-    },
+    /** Decides the polls that new information makes decidable: if they are many, not all in one turn of the event loop. */
+    review,
 
     retain(keys: ReadonlySet<string>): void {
       for (const key of waiting.keys()) if (!keys.has(key)) waiting.delete(key)
@@ -56,7 +75,11 @@ export interface PendingPollsDeps<T, D extends string> {
   readonly onDecided: (item: T, decision: D) => void
   /** Called when the poll must wait for more information. */
   readonly onWaiting: (key: string, item: T) => void
+  readonly clock: Pick<Clock, 'after'>
 }
+
+/** Judging one that opens an incident takes up to a millisecond. */
+const MOST_IN_A_TURN = 16
 
 /** Finds an endpoint whose poll can show whether our own network works. */
 export function createWitnesses() {

@@ -26,6 +26,7 @@ export function createPoller(deps: PollerDeps): Poller {
   const history = createPollHistory({ store, board })
   const endpoints = createPolledEndpoints({ observer, clock, owns })
   const pending = createPendingPolls<CompletedPoll, 'valid' | 'untimed' | 'own-fault'>({
+    clock,
     decide: (poll) => observer.validity(poll),
     onDecided: (poll, validity) => {
       if (endpoints.get(poll.entry.key) !== poll.entry) return

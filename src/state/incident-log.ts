@@ -10,6 +10,8 @@ export interface IncidentLog {
   open(): readonly Incident[]
   /** Recently changed incidents, including closed and absorbed ones; they may be newer than the stored versions. */
   recent(): readonly Incident[]
+  /** One of those that changed recently. */
+  recentOf(id: string): Incident | undefined
   /** The endpoint's open incident, even if it is part of a network-wide one. */
   of(endpoint: { readonly network: string; readonly name: string }): Incident | null
   /** Calls `listener` synchronously after every change; returns a function that ends the subscription. */
@@ -39,6 +41,7 @@ export function createIncidentLog(): WritableIncidentLog {
         .sort((a, b) => b.openedAt - a.openedAt || (a.id < b.id ? 1 : -1)),
 
     recent: () => [...recent.values()],
+    recentOf: (id) => recent.get(id),
     of: ({ network, name }) => byEndpoint.get(`${network}/${name}`) ?? null,
 
     subscribe(listener) {
@@ -55,7 +58,10 @@ export function createIncidentLog(): WritableIncidentLog {
     put(incident) {
       recent.delete(incident.id)
       recent.set(incident.id, incident)
-      if (recent.size > MAX_RECENT) for (const [oldest] of recent) if (recent.size > MAX_RECENT) recent.delete(oldest)
+      for (const oldest of recent.keys()) {
+        if (recent.size <= MAX_RECENT) break
+        recent.delete(oldest)
+      }
       const key =
         incident.endpoint === null ? null : endpointKey({ network: incident.network, name: incident.endpoint })
       if (incident.closedAt === null) {

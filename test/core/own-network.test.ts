@@ -192,6 +192,18 @@ describe('the fault of a host that was not reached', () => {
     }
     expect(ownNetwork.outage()).toEqual({ dns: false, hosts: 2 })
   })
+
+  test('nor is it because a host that answered before it was polled since', () => {
+    const { ownNetwork, poll } = scene('a', 'b', 'c')
+    for (let time = 0; time < 25; time++) poll('c', 'unreached')
+    poll('a', 'unreached', 100, 'dead')
+    for (let time = 0; time < 5; time++) poll('c', 'unreached')
+    expect(ownNetwork.outage()).toBeNull()
+
+    poll('a', 'unreached')
+
+    expect(ownNetwork.outage()).toEqual({ dns: false, hosts: 2 })
+  })
 })
 
 describe('for any polls', () => {

@@ -12,12 +12,15 @@ function house() {
   const known = new Map<number, 'fair' | 'ours'>()
   const decided: [key: string, number: number, as: string][] = []
   const waited: number[] = []
+  /** What was put off to later turns of the event loop. */
+  const later: (() => void)[] = []
   const docket = createPendingPolls<Item, 'fair' | 'ours'>({
+    clock: { after: (_ms, task) => ({ cancel() {}, at: later.push(task) }) },
     decide: ({ number }) => known.get(number) ?? 'undecided',
     onDecided: ({ key, number }, as) => void decided.push([key, number, as]),
     onWaiting: (_key, { number }) => void waited.push(number),
   })
-  return { docket, known, decided, waited }
+  return { docket, known, decided, waited, later }
 }
 
 describe('a poll', () => {
@@ -70,6 +73,26 @@ describe('a poll', () => {
     expect(decided).toEqual([['b', 2, 'fair']])
     expect(docket.size).toBe(0)
   })
+})
+
+test('a thousand that one answer decides are decided in many turns of the event loop, in the order of arrival', () => {
+  const { docket, known, decided, later } = house()
+  const numbers = Array.from({ length: 1000 }, (_, number) => number)
+  for (const number of numbers) docket.add(`key-${number}`, { key: `key-${number}`, number })
+  for (const number of numbers) known.set(number, 'fair')
+
+  let most = 0
+  for (let turns = 0; docket.size > 0 && turns < 1000; turns++) {
+    const before = decided.length
+    if (turns === 0) docket.review()
+    else later.shift()?.()
+    most = Math.max(most, decided.length - before)
+    // Further answers do not make a turn longer.
+    docket.review()
+  }
+
+  expect(decided.map(([, number]) => number)).toEqual(numbers)
+  expect(most).toBe(16)
 })
 
 test('each is decided once, and those of one key in order, whatever becomes known when', () => {

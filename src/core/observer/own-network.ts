@@ -73,7 +73,7 @@ interface Host {
   readonly location: HostLocation
   readonly groups: readonly Group[]
   answeredEver: boolean
-  /** Endpoints whose latest poll was answered, and when that poll ended. */
+  /** Endpoints whose latest poll was answered, and when that poll ended, the earliest first. */
   readonly answering: Map<string, number>
   /** Start of the first poll in the present run of failures; `null` while the host answers. */
   failingSince: number | null
@@ -88,7 +88,7 @@ interface Group {
   answeredAt: number
   /** Whether there was a route to a host at any time. A node on this machine needs none. */
   hadRoute: boolean
-  /** Hosts with an endpoint whose latest poll was answered. */
+  /** Hosts with an endpoint whose latest poll was answered, in the order of their latest polls. */
   readonly reachable: Set<Host>
   /** Hosts that have answered before and failed since the latest answer. */
   readonly unreachable: Set<Host>
@@ -124,7 +124,7 @@ export function createOwnNetwork(): OwnNetwork {
     if (group.isDown) group.downUntil = endedAt
     group.hadRoute = true
     group.answeredAt = Math.max(group.answeredAt, startedAt)
-    group.reachable.add(host)
+    moveToEnd(group.reachable, host)
     group.isDown = false
     // A host that failed while another one answered is itself at fault.
     for (const lost of group.unreachable) {
@@ -138,7 +138,10 @@ export function createOwnNetwork(): OwnNetwork {
     if (!hasNoRoute && !group.hadRoute) noteRoute(group)
     const mayBeOurs = host.answeredEver || !group.hadRoute
     if (mayBeOurs && (host.failingSince ?? 0) >= group.answeredAt) group.unreachable.add(host)
-    for (const other of group.reachable) if (now - other.lastEndedAt > maxWaitMs) group.reachable.delete(other)
+    for (const other of group.reachable) {
+      if (now - other.lastEndedAt <= maxWaitMs) break
+      group.reachable.delete(other)
+    }
     group.isDown = group.reachable.size === 0 && group.unreachable.size > 1
   }
 
@@ -162,13 +165,20 @@ export function createOwnNetwork(): OwnNetwork {
       host.lastEndedAt = endedAt
       if (outcome === 'answered') {
         host.answeredEver = true
+        host.answering.delete(endpoint)
         host.answering.set(endpoint, endedAt)
         host.failingSince = null
       } else {
         host.answering.delete(endpoint)
         // Removed endpoints no longer answer.
-        for (const [other, at] of host.answering) if (endedAt - at > maxWaitMs) host.answering.delete(other)
-        if (host.answering.size > 0) return false
+        for (const [other, at] of host.answering) {
+          if (endedAt - at <= maxWaitMs) break
+          host.answering.delete(other)
+        }
+        if (host.answering.size > 0) {
+          for (const { reachable } of host.groups) if (reachable.has(host)) moveToEnd(reachable, host)
+          return false
+        }
         host.failingSince ??= startedAt
       }
       let isClearer = outcome === 'answered'
@@ -203,7 +213,7 @@ export function createOwnNetwork(): OwnNetwork {
       const host = hostAt(location)
       host.answeredEver = true
       host.lastEndedAt = now
-      for (const group of host.groups) group.reachable.add(host)
+      for (const { reachable } of host.groups) moveToEnd(reachable, host)
     },
 
     configure(configured, waitMs) {
@@ -218,6 +228,11 @@ export function createOwnNetwork(): OwnNetwork {
       return widest === undefined ? null : { dns: widest.dns, hosts: widest.unreachable.size }
     },
   }
+}
+
+function moveToEnd(hosts: Set<Host>, host: Host): void {
+  hosts.delete(host)
+  hosts.add(host)
 }
 
 function isUnpolled({ groups, lastEndedAt }: Host, group: Group): boolean {
