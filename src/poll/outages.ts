@@ -95,7 +95,9 @@ export function createOutages() {
       const { name } = health.endpoint
       if (verdict === 'up') {
         const known = good.get(name)
-        if (known?.since === since) known.until = lastPolledAt ?? since
+        // A bad poll that is not confirmed leaves the verdict as it is.
+        const isBad = (health.confirmation.recent.at(-1)?.verdict ?? 'up') !== 'up'
+        if (known?.since === since) known.until = isBad ? known.until : (lastPolledAt ?? since)
         else good.set(name, { since, until: lastPolledAt ?? since })
       }
       const known = failing.get(name)

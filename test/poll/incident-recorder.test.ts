@@ -190,3 +190,16 @@ test('an outage that another endpoint joins does not include one that has an inc
   expect(open.get(outage.id)).toMatchObject({ state: 'degraded', affected: ['a', 'b', 'c', 'd'] })
   expect(open.size).toBe(2)
 })
+
+test('an endpoint whose last good poll was before the outage joins it, however late it is polled again', () => {
+  const here = house(['a', 'b', 'c', 'd'])
+  const refused = bad({ kind: 'refused' })
+  for (const name of ['a', 'b', 'c', 'd']) here.pollShared(name, good(head(1000, START)), START)
+
+  for (const round of [1, 2]) {
+    for (const name of ['a', 'b', 'c']) here.pollShared(name, refused, START + round * INTERVAL)
+  }
+  for (const round of [20, 21]) here.pollShared('d', refused, START + round * INTERVAL)
+
+  expect(here.incidents.open()).toMatchObject([{ cause: 'outage', affected: ['a', 'b', 'c', 'd'] }])
+})

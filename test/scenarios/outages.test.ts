@@ -343,6 +343,57 @@ describe('while an outage is open', () => {
   })
 })
 
+describe('an endpoint that is flapping', () => {
+  const endpoints = shared(5, { provider: 'acme' })
+  const [first = { name: '' }] = endpoints
+
+  /** Its third failure is flapping; it is up at the end. */
+  async function flapping(): Promise<Stage> {
+    const stage = stageOf(endpoints)
+    await stage.pass(5 * MINUTE)
+    for (let times = 1; times <= 3; times++) {
+      fail(stage, [first])
+      await stage.pass(30 * SECOND)
+      heal(stage, [first])
+      await stage.pass(30 * SECOND)
+    }
+    expect(stage.open()).toMatchObject([{ endpoint: 's000', flapping: true }])
+    return stage
+  }
+
+  test('when the outage of its provider begins keeps its incident, which was opened before, and opens no other', async () => {
+    const stage = await flapping()
+    const [own] = stage.open()
+    const count = stage.incidents().length
+
+    fail(stage, endpoints)
+    await stage.pass(2 * MINUTE)
+
+    expect(stage.open()).toMatchObject([
+      { cause: 'outage', affected: names(endpoints.slice(1)) },
+      { id: own?.id, flapping: true },
+    ])
+    heal(stage, endpoints)
+    await stage.pass(5 * MINUTE)
+    expect(stage.open()).toEqual([])
+    // The outage, and the first incidents of its endpoints, which it absorbed.
+    expect(listed(stage).length).toBe(count + 1)
+  })
+
+  test('is part of an outage that begins after its incident was closed', async () => {
+    const stage = await flapping()
+    await stage.pass(5 * MINUTE)
+    expect(stage.open()).toEqual([])
+
+    fail(stage, endpoints.slice(1))
+    await stage.pass(15 * SECOND)
+    fail(stage, [first])
+    await stage.pass(2 * MINUTE)
+
+    expect(stage.open()).toMatchObject([{ cause: 'outage', affected: names(endpoints) }])
+  })
+})
+
 test('five hundred endpoints of one provider are one incident, and at most a dozen incidents are opened before it', async () => {
   const endpoints = shared(500, { provider: 'acme' })
   const stage = stageOf(endpoints)
