@@ -1,11 +1,14 @@
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { compileFaults } from '../test/proof/faults.ts'
 import { killWhileWriting } from '../test/proof/kill.ts'
-import { complaintsAbout, killWhileNotifying } from '../test/proof/notify-kills.ts'
+import {
+  complaintsAbout,
+  incidentIds,
+  killDaemonWhileNotifying,
+  killWhileNotifying,
+} from '../test/proof/notify-kills.ts'
 import { callsIn, cutPower, longestUnsyncedMs, recordWrites } from '../test/proof/power.ts'
 import { createRandom } from '../test/proof/random.ts'
 import { openScene, sumOf } from '../test/proof/scene.ts'
@@ -17,9 +20,9 @@ import { median } from './support.ts'
  * What crashes and power cuts cost. 200 times a process that writes is killed; 500 times the power is cut, as test/proof/power.ts
  * says; and for a minute a daemon at an easy pace shows how long something written waits for its fsync. Then what a daemon that is
  * stopped for a minute makes of nodes that are well, and how much memory thousands of endpoints take that all fail. Then 200 times
- * a process is killed that sends 1,000 messages, and 5,000 incidents within a minute are sent to three channels. Ends with 1 when an
+ * a process is killed that sends 1,000 messages, and 200 times a whole daemon. Ends with 1 when an
  * acknowledged row or a message was lost, a file was damaged, or a node was blamed. `kills`, `cuts`, `window`, `stop`, `memory`,
- * `messages` or `flood` as the argument runs that part alone; a second argument is another seed.
+ * `messages` or `daemons` as the argument runs that part alone; a second argument is another seed.
  */
 const KILLS = 200
 const CUTS = 500
@@ -31,8 +34,8 @@ const HEAP_MIB = 128
 const MEMORY_MS = 30_000
 /** Two messages each. */
 const INCIDENTS = 500
-/** Polls come once in 45 s, so that all are confirmed within a minute. */
-const FLOOD_MS = 90_000
+/** Endpoints that fail in the life of each daemon: their messages are a thousand. */
+const FAILURES_PER_LIFE = 3
 const [part, seed = '1'] = process.argv.slice(2)
 const directory = mkdtempSync(join(tmpdir(), 'heartline-reliability-'))
 
@@ -160,94 +163,32 @@ async function messages(): Promise<void> {
   figure('kill -9 while notifying: messages received', ids.size)
   figure('kill -9 while notifying: received again, under the same id', received.length - ids.size)
   figure('kill -9 while notifying: refused or not received', refused)
-  const complaints = complaintsAbout(received, INCIDENTS)
+  const complaints = complaintsAbout(received, incidentIds(INCIDENTS))
   for (const complaint of complaints.slice(0, 5)) figure('', complaint)
   mustBeNone('kill -9 while notifying: lost, out of order, or twice under two ids', complaints.length)
 }
 
-/** Endpoints of separate hosts that refuse: each has an incident of its own, all within a minute. */
-async function flood(): Promise<void> {
-  const folder = join(directory, 'flood')
+/** The same of whole daemons, whose endpoints fail and recover. */
+async function daemons(): Promise<void> {
+  const folder = join(directory, 'daemons')
   mkdirSync(folder)
-  const endpoints = Array.from({ length: REFUSED }, (_, at) => ({
-    name: `e${at}`,
-    url: `http://127.1.${Math.floor(at / 250)}.${1 + (at % 250)}:9`,
-  }))
-  const sink = await startFloodSink()
-  const hook = (name: string, path: string) => ({ name, type: 'webhook', url: `${sink.url}/${path}` })
-  const pager = { name: 'pager', type: 'pagerduty', routing_key: '0'.repeat(32), api_url: `${sink.url}/pager` }
-  const notify = { channels: [hook('hook', 'hook'), hook('hanging', 'hang'), pager] }
-  const networks = [{ name: 'net', family: 'ethereum', endpoints }]
-  for (const [what, given] of [
-    ['without channels', {}],
-    ['three channels', { notify }],
-  ] as const) {
-    const at = join(folder, what.replace(' ', '-'))
-    mkdirSync(at)
-    const daemon = await startDaemon({ poll: { interval: '45s' }, networks, ...given }, { folder: at, early: true })
-    const startedAt = performance.now()
-    let allOpenMs = 0
-    let worstQueue = 0
-    while (performance.now() - startedAt < FLOOD_MS) {
-      await new Promise((resolve) => setTimeout(resolve, 1000))
-      const { text } = await daemon.get('/metrics')
-      if (allOpenMs === 0 && sumOf(text, 'incidents_open') >= REFUSED) allOpenMs = performance.now() - startedAt
-      worstQueue = Math.max(worstQueue, sumOf(text, 'notification_queue'))
-    }
-    const { text } = await daemon.get('/metrics')
-    const name = `${REFUSED} incidents in a minute, ${what}:`
-    figure(`${name} all open after`, `${(allOpenMs / 1000).toFixed(0)} s`)
-    figure(`${name} polls late, p99`, lagOf(text, 0.99))
-    figure(`${name} polls late, p99.9`, lagOf(text, 0.999))
-    figure(`${name} CPU of a minute`, `${sumOfProcess(text, 'process_cpu_seconds_total').toFixed(1)} s`)
-    figure(
-      `${name} resident memory`,
-      `${(sumOfProcess(text, 'process_resident_memory_bytes') / 2 ** 20).toFixed(0)} MiB`,
-    )
-    if (worstQueue > 0) figure(`${name} most that waited`, worstQueue)
-    await daemon.stop('SIGKILL')
-  }
-  figure(`${REFUSED} incidents in a minute: requests to the webhook`, sink.requests.hook)
-  figure(`${REFUSED} incidents in a minute: incidents in them`, sink.incidents.size)
-  figure(`${REFUSED} incidents in a minute: requests to PagerDuty, 30 a minute`, sink.requests.pager)
-  sink.stop()
-}
-
-async function startFloodSink() {
-  const requests = { hook: 0, hang: 0, pager: 0 }
-  const incidents = new Set<string>()
-  const server = createServer((request, response) => {
-    const chunks: Buffer[] = []
-    request.on('data', (chunk: Buffer) => chunks.push(chunk))
-    request.on('end', () => {
-      const to = request.url?.startsWith('/pager') ? 'pager' : request.url?.startsWith('/hang') ? 'hang' : 'hook'
-      requests[to]++
-      if (to === 'hook') {
-        const { data } = JSON.parse(Buffer.concat(chunks).toString()) as { data: { incidents: { id: string }[] } }
-        for (const { id } of data.incidents) incidents.add(id)
-      }
-      if (to !== 'hang') response.writeHead(to === 'pager' ? 202 : 200).end()
-    })
-  })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const stop = () => {
-    server.closeAllConnections()
-    server.close()
-  }
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, requests, incidents, stop }
-}
-
-/** The smallest bound of the histogram below which this share of polls was late. */
-function lagOf(exposition: string, share: number): string {
-  const count = sumOf(exposition, 'scheduler_lag_seconds_count')
-  for (const [, bound, polls] of exposition.matchAll(/^heartline_scheduler_lag_seconds_bucket\{le="(.+)"\} (\d+)$/gm)) {
-    if (Number(polls) >= share * count) return `at most ${Number(bound) * 1000} ms, of ${count.toLocaleString('en-US')}`
-  }
-  return 'unknown'
-}
-
-function sumOfProcess(exposition: string, name: string): number {
-  return Number(new RegExp(`^${name} (\\S+)$`, 'm').exec(exposition)?.[1])
+  const random = createRandom(Number(seed))
+  const options = { kills: KILLS, failuresPerLife: FAILURES_PER_LIFE, directory: folder, random }
+  const { received, refused, killed, incidents } = await killDaemonWhileNotifying(options)
+  const ids = new Set(received.map(({ id }) => id))
+  const told = received.filter(({ id }, at) => received.findIndex((other) => other.id === id) === at)
+  figure('kill -9 of daemons that notify: daemons', killed)
+  figure('kill -9 of daemons that notify: incidents that opened and closed', incidents.length)
+  figure('kill -9 of daemons that notify: messages received', ids.size)
+  figure(
+    'kill -9 of daemons that notify: openings and ends in them',
+    told.reduce((sum, one) => sum + one.incidents.length, 0),
+  )
+  figure('kill -9 of daemons that notify: received again, under the same id', received.length - ids.size)
+  figure('kill -9 of daemons that notify: refused or not received', refused)
+  const complaints = complaintsAbout(received, incidents)
+  for (const complaint of complaints.slice(0, 5)) figure('', complaint)
+  mustBeNone('kill -9 of daemons that notify: lost, out of order, or twice under two ids', complaints.length)
 }
 
 if (part === undefined || part === 'kills') await kills()
@@ -256,5 +197,5 @@ if (part === undefined || part === 'window') await window()
 if (part === undefined || part === 'stop') await stop()
 if (part === undefined || part === 'memory') await memory()
 if (part === undefined || part === 'messages') await messages()
-if (part === undefined || part === 'flood') await flood()
+if (part === undefined || part === 'daemons') await daemons()
 rmSync(directory, { recursive: true, force: true })

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { complaintsAbout, killWhileNotifying } from './notify-kills.ts'
+import { complaintsAbout, incidentIds, killWhileNotifying } from './notify-kills.ts'
 import { createRandom } from './random.ts'
 
 test('kill -9 while messages go out loses none and keeps their order, and doubles have equal keys', async () => {
@@ -12,7 +12,7 @@ test('kill -9 while messages go out loses none and keeps their order, and double
   const options = { incidents: 60, kills: 12, directory, random: createRandom(14) }
   const { received, refused, killed } = await killWhileNotifying(options)
 
-  expect(complaintsAbout(received, 60)).toEqual([])
+  expect(complaintsAbout(received, incidentIds(60))).toEqual([])
   expect(killed).toBe(12)
   expect(refused).toBeGreaterThan(0)
   expect(received.length).toBeGreaterThan(60)
@@ -28,6 +28,6 @@ test('what was lost, out of order, or sent twice under two ids is noticed', () =
   ]
   const bad = [[], [opened], [closed], [closed, opened], [opened, { ...opened, id: 'c' }, closed]]
 
-  expect(good.map((received) => complaintsAbout(received, 1))).toEqual([[], [], []])
-  for (const received of bad) expect(complaintsAbout(received, 1)).toHaveLength(1)
+  expect(good.map((received) => complaintsAbout(received, ['i-0']))).toEqual([[], [], []])
+  for (const received of bad) expect(complaintsAbout(received, ['i-0'])).toHaveLength(1)
 })
