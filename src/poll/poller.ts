@@ -21,8 +21,7 @@ import { createPolledEndpoints, freshOf, type PolledEndpoint, type PolledNetwork
 
 /** Polls one endpoint: asks the node, judges the result, and passes it to board, counters, store and incidents. */
 export function createPoller(deps: PollerDeps): Poller {
-  const { prober, observer, board, recorder, store, metrics, pollSoon, clock, log } = deps
-  const owns = deps.owns ?? (() => true)
+  const { prober, observer, board, recorder, store, metrics, pollSoon, owns = () => true, clock, log } = deps
   const history = createPollHistory({ store, board })
   const endpoints = createPolledEndpoints({ observer, clock, owns })
   const pending = createPendingPolls<CompletedPoll, 'valid' | 'untimed' | 'own-fault'>({
