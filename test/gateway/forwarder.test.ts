@@ -125,7 +125,7 @@ describe('where an endpoint fails, a read is answered by the next', () => {
     const { ask, attempts } = await setting({ a, b }, { endpoints: { b: { tier: 'fallback' } } })
 
     expect(await ask()).toMatchObject({ kind: 'error', endpoint: 'a', attempts: 1 })
-    expect(attempts).toEqual(['a error'])
+    expect(attempts).toEqual(['a node-error'])
   })
 
   test('the port is closed', async () => {
