@@ -172,6 +172,16 @@ describe('the fault of a host that was not reached', () => {
     expect(ownNetwork.outage()).toEqual({ dns: false, hosts: 2 })
   })
 
+  test('an outage is over for who polls no host any more', () => {
+    const { ownNetwork, poll } = scene('a', 'b')
+    for (const name of ['a', 'b']) poll(name, 'unreached')
+    expect(ownNetwork.outage()).toEqual({ dns: false, hosts: 2 })
+
+    ownNetwork.configure([], 3 * INTERVAL)
+
+    expect(ownNetwork.outage()).toBeNull()
+  })
+
   test('a dead endpoint on each of two hosts that otherwise answer is no outage of ours', () => {
     const { ownNetwork, poll } = scene('a', 'b')
     for (let round = 0; round < 5; round++) {

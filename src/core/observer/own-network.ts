@@ -221,6 +221,8 @@ export function createOwnNetwork(): OwnNetwork {
       const wanted = new Set(configured.map(({ host }) => host))
       for (const host of hosts.values()) if (!wanted.has(host.location.host)) remove(host)
       for (const location of configured) hostAt(location)
+      // A member of a cluster without a network to poll knows nothing, and nothing could end what it last knew.
+      if (hosts.size === 0) for (const group of groups) group.isDown = false
     },
 
     outage() {
