@@ -54,7 +54,7 @@ export async function startDaemon({ config, log, clock: realClock = systemClock 
     },
   })
   await role.synchronize(store)
-  const silences = createSilences({ clock, store, log })
+  const silences = createSilences({ clock, store, reads: store.shared?.certain, log })
   const base = { clock, log, board, incidents, observer, journal, store, silences, cluster: role.report }
   const reports = { observer: () => ownState(observer, store, clock), gateway: () => gateway?.report() ?? null }
   const metrics = createMetrics({
@@ -116,7 +116,7 @@ export async function startDaemon({ config, log, clock: realClock = systemClock 
   }
 
   apply(config, new Set())
-  await Promise.all([notifier.restore(), silences.restore()])
+  await notifier.restore()
   await role.restore({ ...parts, notifier, poller, scheduler, reschedule, gateway: () => gateway })
   if (config.gateway.enabled) {
     gateway = createGatewayService({
@@ -241,7 +241,7 @@ interface Parts extends Required<Pick<DaemonDeps, 'clock' | 'log'>> {
 
 /** What only a cluster needs is loaded only for one. */
 async function roleOf(config: Config, clock: Clock): Promise<Role> {
-  if (config.cluster === null) return createAlone(clock)
+  if (config.cluster === null) return createAlone(clock, config.store.url !== null)
   const { createMember } = await import('./member.ts')
   return createMember({ config, settings: config.cluster, clock })
 }

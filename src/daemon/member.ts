@@ -72,6 +72,8 @@ export function createMember({ config, settings, clock: ownClock }: MemberDeps):
         isConfigured: (name) => networks.some(({ network }) => network.name === name),
       })
       configure(joined)
+      // While the database is away, no network is kept.
+      await parts.silences.restore().catch(() => undefined)
       parts.journal.started(0)
     },
 
@@ -155,7 +157,14 @@ function join(parts: RoleParts, { id, url, settings, clock, local, shown, isConf
     hearsOthers: () => cluster.hearsOthers(),
     leaseMs: settings.leaseMs,
     notify: notifier.changed,
-    notifier: { adopt: (names) => notifier.adopt(names, shared.certain), leave: notifier.leave },
+    notifier: {
+      async adopt(names) {
+        // It may have started while they could not be read.
+        await silences.restore()
+        await notifier.adopt(names, shared.certain)
+      },
+      leave: notifier.leave,
+    },
     clock,
     log,
   })

@@ -3,7 +3,7 @@ import type { Config } from '../config/resolve.ts'
 import type { ClusterReport } from '../core/cluster/report.ts'
 import type { Observer } from '../core/observer/observer.ts'
 import type { GatewayService } from '../gateway/service.ts'
-import type { Logger } from '../log.ts'
+import { type Logger, placeOf } from '../log.ts'
 import type { Notifier } from '../notify/notifier.ts'
 import type { Silences } from '../notify/silences.ts'
 import {
@@ -71,9 +71,11 @@ export interface RoleParts {
   readonly gateway: () => GatewayService | null
 }
 
-/** A daemon without others. */
-export function createAlone(clock: Clock): Role {
+/** A daemon without others. `mayBeAway`: its store is not on this machine. */
+export function createAlone(clock: Clock, mayBeAway: boolean): Role {
   const board = createBoard()
+  const stopping = new AbortController()
+  let restoring: Promise<void> | null = null
   const nothing = () => Promise.resolve()
   return {
     clock,
@@ -85,19 +87,65 @@ export function createAlone(clock: Clock): Role {
     name: undefined,
     isReady: true,
     runsJobs: true,
-    recorder: createIncidentRecorder,
+    recorder: (deps) => recordingOnce(() => restoring === null, createIncidentRecorder(deps), mayBeAway),
     synchronize: nothing,
 
-    async restore({ store, poller, journal }) {
-      const saved = await store.savedHealth()
-      poller.restore(saved, await earlierIncidents(store))
-      journal.started(saved.reduce((last, { at }) => Math.max(last, at), 0))
+    async restore({ store, poller, journal, silences, notifier, log }) {
+      const reads = store.shared?.certain ?? store
+      const read = () => Promise.all([reads.savedHealth(), earlierIncidents(reads), silences.restore()])
+      try {
+        const [saved, incidents] = await read()
+        poller.restore(saved, incidents)
+        journal.started(saved.reduce((last, { at }) => Math.max(last, at), 0))
+      } catch {
+        log.warn({}, 'the database is away: no incident is opened and no message sent until it was read')
+        journal.started(0)
+        restoring = restoreLater().catch((error: unknown) => log.error({ error: placeOf(error) }, 'restoring failed'))
+      }
+
+      async function restoreLater(): Promise<void> {
+        const found = await untilRead(read, clock, stopping.signal)
+        if (found === null) return
+        const [, incidents] = found
+        await notifier.adopt(new Set(incidents.map(({ network }) => network)), reads)
+        // What was polled meanwhile is newer than what was saved.
+        poller.restore([], incidents)
+        restoring = null
+      }
     },
 
     configure() {},
     report: () => null,
     start: nothing,
-    stop: nothing,
+    async stop() {
+      stopping.abort()
+      await restoring
+    },
     leave: nothing,
+  }
+}
+
+const READ_AGAIN_MS = 1000
+
+async function untilRead<T>(read: () => Promise<T>, clock: Clock, signal: AbortSignal): Promise<T | null> {
+  while (!signal.aborted) {
+    await clock.sleep(READ_AGAIN_MS, signal)
+    const found = signal.aborted ? null : await read().catch(() => null)
+    if (found !== null) return found
+  }
+  return null
+}
+
+/** Without what was recorded before, an open incident would be opened again, and a silence be ignored. */
+function recordingOnce(isRestored: () => boolean, recorder: IncidentRecorder, mayBeAway: boolean): IncidentRecorder {
+  if (!mayBeAway) return recorder
+  return {
+    ...recorder,
+    judged(judged, entry, at, now, sharing) {
+      if (isRestored()) recorder.judged(judged, entry, at, now, sharing)
+    },
+    standing(judged, halts, entries, now) {
+      if (isRestored()) recorder.standing(judged, halts, entries, now)
+    },
   }
 }

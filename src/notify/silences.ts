@@ -7,7 +7,7 @@ import type { Store } from '../store/store.ts'
 
 /** The silences: in memory while they hold, so that they apply at once, and in the store. */
 export interface Silences {
-  /** Loads what an earlier run has stored. Call it before the first poll. */
+  /** Loads what is stored; rejects if that cannot be read. Call it before incidents are recorded. */
   restore(): Promise<void>
   /** Those that hold now; the one that ends first comes first. */
   active(): readonly Silence[]
@@ -35,7 +35,7 @@ export interface NewSilence extends Pick<Silence, 'network' | 'endpoint' | 'reas
 const MOST_ACTIVE = 500
 const ID_CHARACTERS = 8
 
-export function createSilences({ clock, store, log }: SilencesDeps): Silences {
+export function createSilences({ clock, store, reads = store, log }: SilencesDeps): Silences {
   const known = new Map<string, Silence>()
   let begun = 0
 
@@ -56,9 +56,9 @@ export function createSilences({ clock, store, log }: SilencesDeps): Silences {
     active: () => held().sort((a, b) => a.until - b.until),
 
     async restore() {
-      const now = clock.now()
-      for (const silence of await store.silences({ from: now, to: Number.MAX_SAFE_INTEGER })) {
-        known.set(silence.id, silence)
+      for (const silence of await reads.silences({ from: clock.now(), to: Number.MAX_SAFE_INTEGER })) {
+        // What was ended here is perhaps not stored yet.
+        if (!known.has(silence.id)) known.set(silence.id, silence)
       }
     },
 
@@ -111,5 +111,7 @@ export function createSilences({ clock, store, log }: SilencesDeps): Silences {
 export interface SilencesDeps {
   readonly clock: Pick<Clock, 'now'>
   readonly store: Pick<Store, 'saveSilence' | 'silences'>
+  /** Rejects if they cannot be read, where the store does not. */
+  readonly reads?: Pick<Store, 'silences'> | undefined
   readonly log: Log
 }

@@ -1,5 +1,6 @@
 import { spawnSync } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
@@ -81,6 +82,95 @@ describe.skipIf(!hasPostgres())('a daemon whose history is in PostgreSQL', () =>
       // The restart is the longest gap: every other poll is there.
       expect(gaps.toSorted((a, b) => b - a)[1]).toBeLessThan(2500)
       expect(await second.metric('store_rows_refused_total')).toBe(0)
+    },
+    LONG,
+  )
+
+  test.each([
+    ['a daemon alone', undefined],
+    ['a member', { vantage: 'fra1', lease: '3s' }],
+  ])(
+    'that starts while the database is away knows silences and open incidents before it sends a message: %s',
+    async (_, cluster) => {
+      const told: string[] = []
+      const hook = createServer((request, response) => {
+        let body = ''
+        request.on('data', (bytes) => {
+          body += bytes
+        })
+        request.on('end', () => {
+          const { type, data } = JSON.parse(body) as { type: string; data: { incidents: { endpoint: string }[] } }
+          told.push(...data.incidents.map(({ endpoint }) => `${type} ${endpoint}`))
+          response.end()
+        })
+      })
+      await new Promise<void>((resolve) => hook.listen(0, '127.0.0.1', resolve))
+      onTestFinished(() => void hook.close())
+      const chain = createChain({ clock: systemClock, seed: 'away', blockTimeMs: 1000 })
+      const hosts = ['127.0.0.2', '127.0.0.3', '127.0.0.4']
+      const [quiet, loud, well] = await Promise.all(
+        hosts.map((host) =>
+          startSimulatedNode({ clock: systemClock, chain, kind: { family: 'ethereum' }, name: host, host, port: 0 }),
+        ),
+      )
+      if (quiet === undefined || loud === undefined || well === undefined) throw new Error('three nodes')
+      onTestFinished(async () => void (await Promise.all([quiet, loud, well].map((one) => one.stop()))))
+      const { port } = hook.address() as { port: number }
+      const config = {
+        store: { url: await postgres.createDatabase(), path: 'spool.db' },
+        ...(cluster && { cluster }),
+        poll: { interval: '1s', timeout: '1s' },
+        networks: [
+          {
+            name: 'ethereum',
+            family: 'ethereum',
+            endpoints: Object.entries({ quiet, loud, well }).map(([name, { url }]) => ({ name, url })),
+          },
+        ],
+        notify: {
+          channels: [{ name: 'hook', type: 'webhook', url: `http://127.0.0.1:${port}/`, group_wait: '100ms' }],
+        },
+      }
+      const folder = temporaryFolder()
+      onTestFinished(() => removeFolder(folder))
+      const run = async () => {
+        const daemon = await startDaemon(config, { folder, early: true })
+        onTestFinished(async () => void (await daemon.stop('SIGKILL')))
+        const open = async () => {
+          const { incidents } = JSON.parse((await daemon.get('/api/v1/incidents')).text) as {
+            incidents: { id: string; endpoint: string; closed_at: string | null }[]
+          }
+          return new Map(incidents.flatMap(({ id, endpoint, closed_at: at }) => (at === null ? [[endpoint, id]] : [])))
+        }
+        return { daemon, open }
+      }
+      const first = await run()
+      loud.inject({ kind: 'http', status: 503 })
+      await until(() => told.length > 0, 'a message about the loud one')
+      const before = (await first.open()).get('loud')
+      const { status } = await fetch(`${first.daemon.url}/api/v1/silences`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ network: 'ethereum', endpoint: 'quiet', duration_seconds: 3600, reason: 'a test' }),
+      })
+      expect(status).toBeLessThan(300)
+      await first.daemon.stop()
+
+      await postgres.stop()
+      const second = await run()
+      quiet.inject({ kind: 'http', status: 503 })
+      for (const name of ['quiet', 'loud']) {
+        await until(async () => (await second.daemon.endpoint('ethereum', name)).state === 'down', `${name} is down`)
+      }
+      expect(await second.open()).toEqual(new Map())
+      await postgres.start()
+      await until(async () => (await second.open()).size === 2, 'the incidents of both')
+      const both = await second.open()
+      loud.heal()
+      await until(() => told.length > 1, 'a message about the end')
+
+      expect(both.get('loud')).toBe(before)
+      expect(told).toEqual(['incident.opened loud', 'incident.closed loud'])
     },
     LONG,
   )
