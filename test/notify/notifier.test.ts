@@ -351,6 +351,7 @@ describe('in planned maintenance', () => {
     put(incident({ id: 'short' }))
     put(incident({ id: 'elsewhere', endpoint: 'own-2' }))
     await until(() => sink.bodies.length === 1, 'the message about the other endpoint')
+    await until(() => notifier.status().waiting.length === 0, 'it is known to be sent')
     await clock.advance(HOUR / 2)
     put(incident({ id: 'short', closedAt: clock.now(), changes: [change(), change({ at: clock.now(), state: 'up' })] }))
     await clock.advance(HOUR / 2 - 1000)
