@@ -32,8 +32,7 @@ async function node(script: Readonly<Record<string, Answer>>, before: () => unkn
     request.on('data', (chunk) => {
       text += String(chunk)
     })
-    request.on('end', async () => {
-      await before()
+    const respond = () => {
       const { id = 1, method = '' } = text === '' ? {} : JSON.parse(text)
       const path = request.url ?? ''
       asked.push({ path, method, headers: request.headers })
@@ -41,7 +40,8 @@ async function node(script: Readonly<Record<string, Answer>>, before: () => unkn
       if (answer === null) return
       if (typeof answer === 'number') response.writeHead(answer).end()
       else response.end(answer.replace(/"id":\s*1\b/, `"id":${id}`))
-    })
+    }
+    request.on('end', () => void Promise.resolve(before()).then(respond))
   })
   await once(server.listen(0, '127.0.0.1'), 'listening')
   onTestFinished(() => server.close().closeAllConnections())

@@ -46,7 +46,7 @@ export async function createConnections(url: Secret, isAlone: boolean, onMove: (
       ...server.settings,
       max: sizes[use],
       idleTimeoutMillis: 30_000,
-      onConnect: refuseStandby,
+      ...ON_CONNECT,
     })
     // A connection that ends while it is not used: the next statement opens another.
     fresh.on('error', () => undefined)
@@ -123,6 +123,9 @@ export async function createConnections(url: Secret, isAlone: boolean, onMove: (
     end: () => endAll(pools),
   }
 }
+
+/** The pool waits for its promise, which its types do not know. */
+const ON_CONNECT: object = { onConnect: refuseStandby }
 
 /** What libpq calls `target_session_attrs=read-write`: every daemon writes. */
 async function refuseStandby(client: ClientBase): Promise<void> {
