@@ -360,7 +360,10 @@ interface History {
 }
 
 let isCursorLoaded = false
+/** What the reader came to last, perhaps while the code was loading. */
+let latest: Event
 function loadCursor(event: Event): void {
+  latest = event
   const { target } = event
   if (
     isCursorLoaded ||
@@ -373,7 +376,7 @@ function loadCursor(event: Event): void {
   const strips = () => data()?.strips ?? null
   const days = () => data()?.days ?? null
   void import('./readables.ts').then((loaded) => {
-    loaded.readAll({ strips, days, zone: () => settings.current().zone, goTo }, event)
+    loaded.readAll({ strips, days, zone: () => settings.current().zone, goTo }, latest)
     holdsOrder = loaded.holdsOrder
   })
 }
