@@ -12,12 +12,17 @@ export interface Spool {
   readonly isEmpty: boolean
   /** Throws any error of the file. */
   add(batch: Batch, registrations: readonly Registration[]): void
-  oldest(): Spooled | null
+  /**
+   * The oldest batches as one, so that a distant database catches up: of about this many polls and events, but at least
+   * one batch. `null` if there is none.
+   */
+  oldest(atMost: number): Spooled | null
   remove(spooled: Spooled): void
   close(): void
 }
 
 export interface Spooled {
+  /** Of the latest batch in it. */
   readonly nth: number
   readonly batch: Batch
   /** The endpoints that its polls refer to. */
@@ -68,10 +73,39 @@ function waited({ after, event }: Batch['events'][number]): Batch['events'][numb
   return { after, event: { ...event, fence: { ...event.fence, isAway: true } } }
 }
 
+interface Row {
+  readonly nth: number
+  readonly polls: Buffer
+  readonly others: string
+}
+
+function spooledOf(row: Row): Spooled {
+  const { events, registrations } = JSON.parse(row.others) as Pick<Batch, 'events'> & Omit<Spooled, 'nth' | 'batch'>
+  const polls = new Float64Array(Uint8Array.from(row.polls).buffer)
+  return { nth: row.nth, batch: { polls, events: events.map(waited) }, registrations }
+}
+
+/** `null` if they are of different runs, which refer to different endpoints by the same index. */
+function join(earlier: Spooled, later: Spooled): Spooled | null {
+  const known = new Map(earlier.registrations.map((one) => [one.index, one]))
+  for (const one of later.registrations) {
+    const other = known.get(one.index) ?? one
+    if (other.endpoint !== one.endpoint || other.token !== one.token) return null
+    known.set(one.index, one)
+  }
+  const polls = new Float64Array(earlier.batch.polls.length + later.batch.polls.length)
+  polls.set(earlier.batch.polls)
+  polls.set(later.batch.polls, earlier.batch.polls.length)
+  const before = earlier.batch.polls.length / POLL_NUMBERS
+  const moved = later.batch.events.map(({ after, event }) => ({ after: before + after, event }))
+  const batch = { polls, events: [...earlier.batch.events, ...moved] }
+  return { nth: later.nth, batch, registrations: [...known.values()] }
+}
+
 function createSpool(db: Database.Database, onClose: () => void): Spool {
   const insert = db.prepare('INSERT INTO batches (rows, polls, others) VALUES (?, ?, ?)')
-  const first = db.prepare('SELECT nth, polls, others FROM batches ORDER BY nth LIMIT 1')
-  const remove = db.prepare('DELETE FROM batches WHERE nth = ? RETURNING rows').pluck()
+  const inOrder = db.prepare('SELECT nth, polls, others FROM batches ORDER BY nth')
+  const remove = db.prepare('DELETE FROM batches WHERE nth <= ? RETURNING rows').pluck()
   const total = db.prepare('SELECT total(rows) AS rows, count(*) AS batches FROM batches').get()
   let { rows, batches } = total as { rows: number; batches: number }
 
@@ -88,18 +122,21 @@ function createSpool(db: Database.Database, onClose: () => void): Spool {
       rows += polls.length / POLL_NUMBERS
       batches++
     },
-    oldest() {
-      const row = first.get() as { nth: number; polls: Buffer; others: string } | undefined
-      if (row === undefined) return null
-      const { events, registrations } = JSON.parse(row.others) as Pick<Batch, 'events'> & Omit<Spooled, 'nth' | 'batch'>
-      const polls = new Float64Array(Uint8Array.from(row.polls).buffer)
-      return { nth: row.nth, batch: { polls, events: events.map(waited) }, registrations }
+    oldest(atMost) {
+      let joined: Spooled | null = null
+      for (const row of inOrder.iterate() as IterableIterator<Row>) {
+        const next: Spooled | null = joined === null ? spooledOf(row) : join(joined, spooledOf(row))
+        if (next === null) break
+        joined = next
+        if (next.batch.polls.length / POLL_NUMBERS + next.batch.events.length >= atMost) break
+      }
+      return joined
     },
     remove({ nth }) {
-      const gone = remove.get(nth)
-      if (typeof gone !== 'number') return
-      rows -= gone
-      batches--
+      for (const gone of remove.all(nth) as number[]) {
+        rows -= gone
+        batches--
+      }
     },
     close() {
       db.close()

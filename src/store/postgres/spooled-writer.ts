@@ -1,6 +1,6 @@
 import type { Timer } from '../../clock.ts'
 import { MAX_REJECTIONS, type Written } from '../batch-sender.ts'
-import type { Batch, Registration } from '../batches.ts'
+import { BATCH_ROWS, type Batch, type Registration } from '../batches.ts'
 import type { Failed, Reply } from '../calls.ts'
 import { POLL_NUMBERS } from '../poll-columns.ts'
 import type { Spool, Spooled } from '../spool.ts'
@@ -92,7 +92,8 @@ export function createSpooledWriter(deps: SpooledWriterDeps) {
     if (spool === null) return
     let rejections = 0
     while (!ending.signal.aborted) {
-      const next = spool.oldest()
+      // One that is rejected is dropped alone.
+      const next = spool.oldest(rejections === 0 ? BATCH_ROWS : 1)
       if (next === null) return
       const failed = await replayOne(next, spool)
       trouble = failed?.trouble ?? null

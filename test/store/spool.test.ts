@@ -1,0 +1,73 @@
+import { join } from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
+import type { Batch, Registration } from '../../src/store/batches.ts'
+import { POLL_NUMBERS } from '../../src/store/poll-columns.ts'
+import { openSpool, type Spool } from '../../src/store/spool.ts'
+import { temporaryDirectory } from './setting.ts'
+
+const own: Registration = { index: 0, endpoint: 'ethereum/own-1', holdMs: 10_000, at: 0 }
+const other: Registration = { index: 1, endpoint: 'ethereum/own-2', holdMs: 10_000, at: 0 }
+
+function spool(): Spool {
+  const opened = openSpool(join(temporaryDirectory(), 'spool.db'))
+  onTestFinished(() => opened.close())
+  return opened
+}
+
+/** Polls of one endpoint at these times, and a change of their verdicts after the first of them. */
+function batchOf({ index }: Registration, ...times: readonly number[]): Batch {
+  const polls = new Float64Array(times.length * POLL_NUMBERS)
+  for (const [nth, at] of times.entries()) polls.set([index, at], nth * POLL_NUMBERS)
+  return { polls, events: [{ after: 1, event: { kind: 'amend', index, from: 0, to: 1, verdict: 2 } }] }
+}
+
+const timesOf = ({ polls }: Batch) =>
+  Array.from({ length: polls.length / POLL_NUMBERS }, (_, nth) => polls[nth * POLL_NUMBERS + 1])
+
+test('many small batches are read as one, in order, and each event stays between its polls', () => {
+  const file = spool()
+  file.add(batchOf(own, 1, 2), [own])
+  file.add(batchOf(other, 3), [own, other])
+  file.add(batchOf(own, 4, 5), [own])
+
+  const joined = file.oldest(500)
+  if (joined === null) throw new Error('nothing')
+  expect(timesOf(joined.batch)).toEqual([1, 2, 3, 4, 5])
+  expect(joined.batch.events.map(({ after, event }) => ({ after, ...event }))).toMatchObject([
+    { after: 1, index: 0 },
+    { after: 3, index: 1 },
+    { after: 4, index: 0 },
+  ])
+  expect(joined.registrations).toEqual([own, other])
+
+  file.remove(joined)
+  expect(file).toMatchObject({ rows: 0, isEmpty: true })
+})
+
+test('a join ends where it is large enough, and what came later stays', () => {
+  const file = spool()
+  for (const at of [1, 2, 3, 4]) file.add(batchOf(own, at), [own])
+
+  const joined = file.oldest(4)
+  if (joined === null) throw new Error('nothing')
+  expect(timesOf(joined.batch)).toEqual([1, 2])
+  file.remove(joined)
+
+  expect(file).toMatchObject({ rows: 2, isEmpty: false })
+  expect(timesOf(file.oldest(1)?.batch as Batch)).toEqual([3])
+})
+
+test.each([
+  { ...own, endpoint: 'ethereum/own-3' },
+  { ...own, token: 7 },
+] as const)('batches that mean different things by one index are not joined', (later) => {
+  const file = spool()
+  file.add(batchOf(own, 1), [own])
+  file.add(batchOf(later, 2), [later])
+
+  const first = file.oldest(500)
+  if (first === null) throw new Error('nothing')
+  expect(timesOf(first.batch)).toEqual([1])
+  file.remove(first)
+  expect(file.oldest(500)).toMatchObject({ registrations: [later] })
+})
