@@ -681,7 +681,7 @@ describe('traffic', () => {
   test('one after the other stays with one endpoint', async () => {
     const a = await startBareNode(() => 'a')
     const b = await startBareNode(() => 'b')
-    const { ask } = await setting({ a, b })
+    const { ask } = await setting({ a, b }, { isTimeStopped: true })
 
     for (let i = 0; i < 50; i++) await ask()
 

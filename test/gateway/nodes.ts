@@ -65,6 +65,8 @@ export interface SettingOptions {
   readonly endpoints?: Readonly<Record<string, Partial<Endpoint> & { readonly kind?: 'proxy' | 'observer' }>>
   /** By default all are polled once and well, at height 1000. */
   readonly polled?: boolean
+  /** No request takes time: a busy machine makes no node slow. */
+  readonly isTimeStopped?: boolean
 }
 
 export interface Setting {
@@ -84,13 +86,14 @@ export interface Setting {
 /** A forwarder over bare nodes, and a board that the real poller fills. */
 export async function setting(
   nodes: Readonly<Record<string, BareNode>>,
-  { network: over = {}, endpoints = {}, polled = true }: SettingOptions = {},
+  { network: over = {}, endpoints = {}, polled = true, isTimeStopped = false }: SettingOptions = {},
 ): Promise<Setting> {
   let skippedMs = 0
+  const startedAt = { now: systemClock.now(), monotonic: systemClock.monotonic() }
   const clock: Clock = {
     ...systemClock,
-    now: () => systemClock.now() + skippedMs,
-    monotonic: () => systemClock.monotonic() + skippedMs,
+    now: () => (isTimeStopped ? startedAt.now : systemClock.now()) + skippedMs,
+    monotonic: () => (isTimeStopped ? startedAt.monotonic : systemClock.monotonic()) + skippedMs,
   }
   const chain = network(over)
   const configured = Object.keys(nodes).map((name) =>
