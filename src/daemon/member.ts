@@ -172,6 +172,7 @@ function join(parts: RoleParts, { id, url, settings, clock, local, shown, isConf
     shared,
     incidents,
     keeps: keeper.keeps,
+    onLate: keeper.adopt,
     onSilence: silences.learn,
     onAliases: (aliases) => gateway()?.learnAliases(aliases),
     clock,

@@ -1,4 +1,5 @@
 import type { Clock } from '../clock.ts'
+import type { Incident } from '../core/incident/incident.ts'
 import type { Silence } from '../core/incident/silence.ts'
 import type { AliasRecord } from '../core/routing/alias.ts'
 import type { Log } from '../log.ts'
@@ -22,10 +23,13 @@ export function followOtherMembers(deps: OtherMembersDeps) {
 
   function learn(records: readonly IncidentRecord[]): void {
     for (const { id, network, value } of records) {
-      if (keeps(network)) continue
       const incident = readIncident(value)
       if (incident?.id !== id) continue
       const known = incidents.recentOf(id)
+      if (keeps(network)) {
+        if (known === undefined && incident.closedAt === null) deps.onLate(incident)
+        continue
+      }
       // A row may be read twice, but readers get changes only.
       if (JSON.stringify(known) !== JSON.stringify(incident)) incidents.put(incident)
     }
@@ -82,6 +86,8 @@ export interface OtherMembersDeps {
   readonly incidents: WritableIncidentLog
   /** Whether this member writes the incidents of the network itself. */
   readonly keeps: (network: string) => boolean
+  /** Another member has opened an incident of a network that it no longer keeps. */
+  readonly onLate: (incident: Incident) => void
   readonly onSilence: (silence: Silence) => void
   readonly onAliases: (aliases: readonly AliasRecord[]) => void
   readonly clock: Pick<Clock, 'sleep'>

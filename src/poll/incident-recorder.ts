@@ -38,7 +38,7 @@ export function createIncidentRecorder(deps: IncidentRecorderDeps) {
       store.saveIncident(recordOf(incident), notify(incident))
       // An incident without recent changes may no longer be in the log of recent ones.
       const wasOpen = before === undefined ? incident.changes.length > 1 : before.closedAt === null
-      if (wasOpen !== (closedAt === null)) logChange(incident)
+      if (wasOpen !== (closedAt === null)) logChange(log, incident)
     }
   }
 
@@ -53,14 +53,6 @@ export function createIncidentRecorder(deps: IncidentRecorderDeps) {
     if (joined === null) return
     put(joined)
     store.saveIncident(recordOf(joined), [])
-  }
-
-  function logChange(incident: Incident): void {
-    const { id, network, endpoint, cause, affected, state, openedAt, closedAt, flapping } = incident
-    const place = endpoint === null ? { cause, endpoints: named(affected, MOST_NAMED) } : { endpoint }
-    const fields = { incident: id, network, ...place, state }
-    if (closedAt === null) log.warn({ ...fields, ...(flapping && { flapping }) }, 'incident opened')
-    else log.info({ ...fields, seconds: Math.round((closedAt - openedAt) / 1000) }, 'incident closed')
   }
 
   /** `open`: the open outages of the group to look at; `mayBegin`: another endpoint has an incident of its own. */
@@ -85,11 +77,19 @@ export function createIncidentRecorder(deps: IncidentRecorderDeps) {
     /** Continues where an earlier run ended; `maintained` is the end of each endpoint's latest maintenance. */
     restore(records: readonly IncidentRecord[], maintained: ReadonlyMap<EndpointKey, UnixMs>): void {
       const known = records.flatMap((record) => readIncident(record.value) ?? [])
-      book.restore(known, maintained)
+      const closed = book.restore(known, maintained)
       for (const incident of known) {
         put(incident)
         outages.track(incident)
       }
+      keep(closed)
+    },
+
+    /** Continues an open incident of an earlier keeper that was stored only now. */
+    adopt(incident: Incident): void {
+      put(incident)
+      outages.track(incident)
+      keep(book.adopt(incident))
     },
 
     /** Records the verdict of a poll that began at `at`; `sharing`: the key of its group of endpoints. */
@@ -330,4 +330,14 @@ export async function earlierIncidents(
   return [...all, ...(await store.incidents({ networks, open: false, limit: MOST_CLOSED }))]
 }
 
-export type IncidentRecorder = ReturnType<typeof createIncidentRecorder>
+/** Of a network that several daemons may keep in turn. */
+export type KeptRecorder = ReturnType<typeof createIncidentRecorder>
+export type IncidentRecorder = Omit<KeptRecorder, 'adopt'>
+
+function logChange(log: Pick<Log, 'info' | 'warn'>, incident: Incident): void {
+  const { id, network, endpoint, cause, affected, state, openedAt, closedAt, flapping } = incident
+  const place = endpoint === null ? { cause, endpoints: named(affected, MOST_NAMED) } : { endpoint }
+  const fields = { incident: id, network, ...place, state }
+  if (closedAt === null) log.warn({ ...fields, ...(flapping && { flapping }) }, 'incident opened')
+  else log.info({ ...fields, seconds: Math.round((closedAt - openedAt) / 1000) }, 'incident closed')
+}

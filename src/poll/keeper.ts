@@ -13,8 +13,8 @@ import { createHeardPlaces, type HeardPlacesDeps } from './heard-places.ts'
 import {
   createIncidentRecorder,
   earlierIncidents,
-  type IncidentRecorder,
   type IncidentRecorderDeps,
+  type KeptRecorder,
 } from './incident-recorder.ts'
 import { maintainedIn } from './poll-history.ts'
 import { groupMembersOf, type PolledNetwork } from './polled-endpoints.ts'
@@ -126,6 +126,12 @@ export function createKeeper(deps: KeeperDeps) {
       await loading
     },
 
+    /** An earlier keeper may have stored an incident late: it had waited for the database. */
+    adopt(incident: Incident): void {
+      const one = kept.get(incident.network)
+      if (one?.isReady === true) one.recorder.adopt(incident)
+    },
+
     /** Another member keeps the network from now on: its incidents must be read again. */
     async drop(name: string): Promise<void> {
       if (kept.delete(name)) await notifier.leave(name)
@@ -183,7 +189,7 @@ export type Keeper = ReturnType<typeof createKeeper>
 interface KeptNetwork {
   readonly name: string
   readonly since: UnixMs
-  readonly recorder: IncidentRecorder
+  readonly recorder: KeptRecorder
   /** Whether the incidents of earlier keepers were read. */
   isReady: boolean
   /** The merged health of each endpoint that was recorded last. */

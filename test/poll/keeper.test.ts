@@ -160,6 +160,45 @@ test('a place that joins in without a change of the state is named too, without 
   expect(told).toEqual(['adopts ethereum', 'down', 'down closed'])
 })
 
+test('an incident that an earlier keeper stored late becomes part of the one that is open', async () => {
+  const { keep, keeper, say, stored, incidents } = await house()
+  await keep()
+  await say({ fra1: 'down' })
+  const [own] = incidents.open()
+  const late = incident({ id: 'late', network: 'ethereum', endpoint: 'own' })
+
+  keeper.adopt(late)
+
+  expect(incidents.open()).toEqual([own])
+  expect(incidents.recentOf('late')).toMatchObject({ absorbedBy: own?.id, closedAt: expect.any(Number) })
+  expect(await stored()).toMatchObject([{ id: own?.id, closedAt: null }])
+})
+
+test('an incident that an earlier keeper stored late ends when its endpoint is found well', async () => {
+  const { keep, keeper, say, stored } = await house()
+  await keep()
+  await say({ fra1: 'up' })
+
+  keeper.adopt(incident({ id: 'late', network: 'ethereum', endpoint: 'own' }))
+  await say({ fra1: 'up' })
+
+  expect(await stored()).toMatchObject([{ id: 'late', closedAt: expect.any(Number) }])
+})
+
+test('of two open incidents of an endpoint that were stored, the first one goes on', async () => {
+  const { keep, say, stored, store, incidents, clock } = await house()
+  const begun = { network: 'ethereum', endpoint: 'own' }
+  store.saveIncident(incidentRecord(incident({ ...begun, id: 'second', openedAt: clock.now() - 1000 })))
+  store.saveIncident(incidentRecord(incident({ ...begun, id: 'first', openedAt: clock.now() - 2000 })))
+  await store.flush()
+
+  await keep()
+  await say({ fra1: 'down' })
+
+  expect(incidents.open()).toMatchObject([{ id: 'first' }])
+  expect(await stored()).toMatchObject([{ id: 'first' }])
+})
+
 test('a place that joins in an outage of several endpoints is named too', async () => {
   const endpoints = ['a', 'b'].map((name) => endpoint(name, { provider: 'acme' }))
   const { keep, say, stored } = await house({ endpoints })

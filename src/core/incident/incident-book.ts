@@ -23,7 +23,12 @@ import { beginEvent, continueEvent, endEvent, type NetworkEvent } from './networ
  */
 export interface IncidentBook {
   /** Loads the open and the recently closed incidents of an earlier run. */
-  restore(incidents: readonly Incident[], maintainedUntil: ReadonlyMap<EndpointKey, UnixMs>): void
+  restore(incidents: readonly Incident[], maintainedUntil: ReadonlyMap<EndpointKey, UnixMs>): readonly Incident[]
+  /**
+   * Continues an open incident that another daemon began. An endpoint has one open incident: a second one is closed, as
+   * part of the first.
+   */
+  adopt(incident: Incident): readonly Incident[]
   /** Call it after every judged poll. */
   endpoint(judged: JudgedEndpoint): readonly Incident[]
   /** Call it after every judged poll while the network has events, and once after the last one ended. */
@@ -69,10 +74,7 @@ export function createIncidentBook(): IncidentBook {
   const networkWide = new Map<string, Map<string, Incident>>()
   const outages = new Map<string, Map<string, Incident>>()
   const closedOutages = createClosedOutages()
-  /** Newest last. */
-  const closed = new Map<EndpointKey, readonly ClosedIncident[]>()
-  /** The latest closed incident of each endpoint, if it was flapping. */
-  const closedFlapping = new Map<EndpointKey, Incident>()
+  const closed = createClosedIncidents()
   const maintenance = createMaintenanceMemory()
 
   const mapOf = (cause: Incident['cause']) => (cause === 'outage' ? outages : networkWide)
@@ -81,16 +83,10 @@ export function createIncidentBook(): IncidentBook {
     const key = endpointKey(health.endpoint)
     const openedAt = maintenance.openingOf(key, health.since, at)
     const isRelated = isRelatedTo(health, openedAt)
-    const last = closedFlapping.get(key)
+    const last = closed.flappingOf(key)
     if (last !== undefined && isRelated(closedIncidentOf(last))) return reopenIncident(last, health, verdict, openedAt)
-    const earlier = (closed.get(key) ?? []).filter(isRelated).length
+    const earlier = closed.of(key).filter(isRelated).length
     return openIncident(health, verdict, openedAt, at, earlier)
-  }
-
-  function noteClosed(key: EndpointKey, incident: Incident): void {
-    closed.set(key, [...(closed.get(key) ?? []), closedIncidentOf(incident)].slice(-MAX_CLOSED))
-    if (incident.flapping) closedFlapping.set(key, incident)
-    else closedFlapping.delete(key)
   }
 
   /** Whether these conditions are only part of a network-wide event. */
@@ -113,19 +109,29 @@ export function createIncidentBook(): IncidentBook {
     return absorbed
   }
 
+  function adopt(incident: Incident): readonly Incident[] {
+    const key = keyOf(incident)
+    const other = key === null ? undefined : open.get(key)
+    if (other !== undefined) return other.id === incident.id ? NOTHING : [closeAsPartOf(other, incident)]
+    if (key !== null) open.set(key, incident)
+    else if (incident.cause !== 'endpoint') eventsOf(mapOf(incident.cause), incident.network).set(incident.id, incident)
+    return NOTHING
+  }
+
   return {
     restore(incidents, maintainedUntil) {
       for (const [key, until] of maintainedUntil) maintenance.note(key, until)
-      for (const incident of incidents.toSorted((a, b) => (a.closedAt ?? 0) - (b.closedAt ?? 0))) {
-        const { network, endpoint, cause } = incident
-        const key = endpoint === null ? null : endpointKey({ network, name: endpoint })
-        if (incident.closedAt === null) {
-          if (key !== null) open.set(key, incident)
-          else if (cause !== 'endpoint') eventsOf(mapOf(cause), network).set(incident.id, incident)
-        } else if (key === null) closedOutages.note(incident)
-        else if (incident.absorbedBy === null) noteClosed(key, incident)
-      }
+      const inOrder = incidents.toSorted((a, b) => (a.closedAt ?? 0) - (b.closedAt ?? 0) || a.openedAt - b.openedAt)
+      return inOrder.flatMap((incident) => {
+        const key = keyOf(incident)
+        if (incident.closedAt === null) return adopt(incident)
+        if (key === null) closedOutages.note(incident)
+        else if (incident.absorbedBy === null) closed.note(key, incident)
+        return NOTHING
+      })
     },
+
+    adopt,
 
     endpoint({ health, at, now, goneSince, recoverAfter, maintainedUntil, outage }) {
       const { verdict } = health
@@ -147,7 +153,7 @@ export function createIncidentBook(): IncidentBook {
       if (next.closedAt === null) open.set(key, next)
       else {
         open.delete(key)
-        noteClosed(key, next)
+        closed.note(key, next)
       }
       return [next]
     },
@@ -206,10 +212,39 @@ export function createIncidentBook(): IncidentBook {
         outages.delete(name)
         closedOutages.forget(name)
       }
-      for (const byKey of [closed, closedFlapping])
-        for (const key of byKey.keys()) if (!endpoints.has(key)) byKey.delete(key)
+      closed.retain(endpoints)
       maintenance.retain((key) => endpoints.has(key) || networks.has(key.split(' ')[0] ?? ''), at)
       return changed
+    },
+  }
+}
+
+function keyOf({ network, endpoint }: Incident): EndpointKey | null {
+  return endpoint === null ? null : endpointKey({ network, name: endpoint })
+}
+
+/** Nothing more is known of it than its latest change. */
+function closeAsPartOf(other: Incident, incident: Incident): Incident {
+  return { ...closeIncident(incident, incident.changes.at(-1)?.at ?? incident.openedAt), absorbedBy: other.id }
+}
+
+/** The closed incidents of each endpoint. */
+function createClosedIncidents() {
+  /** Newest last. */
+  const latest = new Map<EndpointKey, readonly ClosedIncident[]>()
+  /** The last one, if it was flapping. */
+  const flapping = new Map<EndpointKey, Incident>()
+
+  return {
+    of: (key: EndpointKey): readonly ClosedIncident[] => latest.get(key) ?? [],
+    flappingOf: (key: EndpointKey): Incident | undefined => flapping.get(key),
+    note(key: EndpointKey, incident: Incident): void {
+      latest.set(key, [...(latest.get(key) ?? []), closedIncidentOf(incident)].slice(-MAX_CLOSED))
+      if (incident.flapping) flapping.set(key, incident)
+      else flapping.delete(key)
+    },
+    retain(endpoints: ReadonlySet<EndpointKey>): void {
+      for (const byKey of [latest, flapping]) for (const key of byKey.keys()) if (!endpoints.has(key)) byKey.delete(key)
     },
   }
 }

@@ -107,14 +107,18 @@ describe.skipIf(skip)('a store that several daemons share', () => {
     const url = await server.createDatabase()
     const { store, shared } = await member(url, 'fra1')
     const open = incident({ id: 'open', network: 'ethereum', endpoint: 'own-1' })
-    store.saveIncident(incidentRecord(open))
+    const begun = incident({ id: 'begun', network: 'kept', endpoint: 'own-1' })
+    const ended = incident({ id: 'ended', network: 'kept', endpoint: 'own-1', closedAt: BASE + 60_000 })
+    for (const one of [open, begun, ended]) store.saveIncident(incidentRecord(one))
     await store.flush()
     const incidents = createIncidentLog()
     const log = lines()
+    const late: string[] = []
     const others = followOtherMembers({
       shared,
       incidents,
-      keeps: () => false,
+      keeps: (network) => network === 'kept',
+      onLate: ({ id }) => late.push(id),
       onSilence: () => undefined,
       onAliases: () => undefined,
       clock: systemClock,
@@ -123,6 +127,7 @@ describe.skipIf(skip)('a store that several daemons share', () => {
     onTestFinished(() => others.stop())
     others.start()
     await until(() => incidents.open().length === 1, 'it is read')
+    expect(late).toEqual(['begun'])
 
     await server.run('ALTER TABLE incidents RENAME TO hidden', url)
     others.readAnew('ethereum')
