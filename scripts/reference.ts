@@ -47,6 +47,8 @@ No rule, dashboard or runbook uses \`heartline_check_success\`, \`heartline_chec
 \`heartline_endpoint_block_timestamp_seconds\`: drop them with \`metric_relabel_configs\` if Prometheus is short of memory.
 
 The \`process_…\` and \`nodejs_…\` metrics of prom-client are there too, except three gauges that end in \`_total\`.
+Except \`nodejs_eventloop_lag_seconds\`, the \`nodejs_eventloop_lag_…\` metrics cover the time since the last scrape. Without a measurement, as at
+the first scrape, they are absent.
 `
 
 const PROBE = `## One endpoint, now: \`/probe\`

@@ -101,7 +101,7 @@ export function createLeases({ clock, tables, leaseMs, self, networks, hooks }: 
     return clock.monotonic() - returnedAt >= leaseMs
   }
 
-  /** A slow database, or machine, looks like one that was away: not each time, or nobody would ever take over. */
+  /** A slow round looks like an outage of the database. Only one of several counts, or no lease would ever be taken over. */
   function noteReached(now: number): void {
     const before = reachedAt ?? now
     const silentMs = now - before

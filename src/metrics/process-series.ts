@@ -16,18 +16,21 @@ export async function renderProcess(format: Format): Promise<string> {
     for (const name of REJECTED) registry.removeSingleMetric(name)
   }
   const metrics: readonly Metric[] = await registry.getMetricsAsJSON()
-  const mean = metrics.find(({ name }) => name === `${LAG}mean_seconds`)
-  const hasLag = mean?.values.some(({ value }) => !Number.isNaN(value)) === true
+  const mean = metrics.find(({ name }) => name === 'nodejs_eventloop_lag_mean_seconds')
+  const hasObservations = mean?.values.some(({ value }) => !Number.isNaN(value)) === true
   return metrics
-    .filter(({ name }) => hasLag || !name.startsWith(LAG))
+    .filter(({ name }) => hasObservations || !OBSERVED.test(name))
     .map((metric) => rendered(metric, format))
     .join('')
 }
 
 type Metric = MetricObjectWithValues<MetricValue<string> & { metricName?: string }>
 
-/** Without observations, as at the first scrape, prom-client's minimum is 292 years and its maximum 0. */
-const LAG = 'nodejs_eventloop_lag_'
+/**
+ * Metrics of the event loop's lag since the last scrape. Without observations, prom-client's minimum is 292 years and its
+ * maximum 0. The lag at the scrape itself is always known.
+ */
+const OBSERVED = /^nodejs_eventloop_lag_(?!seconds$)/
 
 /** Omits NaN, the quantile of no observations: unknown values are absent. */
 function rendered({ name, help, type, values }: Metric, format: Format): string {

@@ -229,7 +229,7 @@ describe('a health API that is not offered', () => {
     ['switched off', [{ body: '404 page not found\n', status: 404 }]],
     ['not part of a plan', [{ body: '', status: 403 }]],
     ['without both methods', [UNKNOWN, UNKNOWN]],
-  ])('says nothing against the node, and is asked for again after an hour: %s', (_, refusal) => {
+  ])('does not make the node unhealthy, and is requested again after an hour: %s', (_, refusal) => {
     const memory = newChainMemory()
     const poll = (script: readonly Scripted[], now: number) =>
       inquire(avalanche.liveness(TARGET, null, memory, now), script)

@@ -163,7 +163,7 @@ test('ten members that join and leave within a minute leave no network unpolled 
   expectSettled(members, networks)
 })
 
-test('a database that is slow, but never away, keeps nobody from taking over', async () => {
+test('leases of a dead member are taken over although the database is slow', async () => {
   const world = createFakeClock()
   const database = createSimulatedDatabase(() => world.now())
   const networks = ['n0', 'n1', 'n2', 'n3']

@@ -203,7 +203,7 @@ describe('a change of the owner', () => {
     expect(shows(b).health).toMatchObject({ verdict: 'down', since })
   })
 
-  test('the last one is told whether it gives the network back, or another has taken it', async () => {
+  test('the last holder learns whether it gives the network back or another member has taken it', async () => {
     const { pass, member } = createWorld()
     const both = { networks: ['n', 'o'] }
     const a = member('a', 'fra1', both)

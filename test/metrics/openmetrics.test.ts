@@ -130,5 +130,6 @@ test('the lag of the event loop is absent until it was measured', async () => {
     const least = /^nodejs_eventloop_lag_min_seconds (\S+)$/m.exec(render)?.[1]
     expect(Number(least ?? 0)).toBeLessThan(3600)
     expect(render.includes('\nnodejs_eventloop_lag_mean_seconds ')).toBe(least !== undefined)
+    expect(render).toMatch(/^nodejs_eventloop_lag_seconds \S+$/m)
   }
 })

@@ -127,7 +127,7 @@ export function recoverIncident(
   return isOver ? closeIncident(recovered, goodSince) : recovered
 }
 
-/** After a crash, the saved health may be older than the incident: it stays good until bad polls are confirmed anew. */
+/** After a crash, the saved health may be older than the incident: then `up` is no news until good polls confirm it. */
 function hasRecovered({ confirmation: { recent } }: Health, recoverAfter: number): boolean {
   // What places say together has no polls of its own.
   if (recent.length === 0) return true

@@ -79,7 +79,7 @@ function pushLiveness(findings: Finding[], liveness: Liveness, thresholds: Thres
 }
 
 function ofNothing({ checks, healthy }: Liveness): Finding {
-  const says = checks.length > 0 ? 'offers nothing of what is asked' : 'reports itself healthy without any check'
+  const says = checks.length > 0 ? 'offers none of its checks' : 'reports itself healthy without any check'
   return { code: 'no-evidence', verdict: 'up', message: `the node ${healthy ? says : 'lists no checks'}` }
 }
 

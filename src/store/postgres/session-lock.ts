@@ -57,7 +57,7 @@ export function createSessionLock(newClient: () => Client) {
       return (await isHeld()) || take(lock)
     },
 
-    /** Another server is used from now on, on which nobody holds it yet. */
+    /** Another server is used from now on: the lock has to be taken there. */
     moved(): void {
       if (client !== null) drop(client)
     },

@@ -296,7 +296,7 @@ describe.skipIf(skip)('votes', () => {
     expect((await tables.readVotes(first.next, 'b')).votes).toEqual([])
   })
 
-  test('are read in parts of a thousand, and none is missed that changes meanwhile', async () => {
+  test('are read in pages of a thousand, with those that change between two pages', async () => {
     const { database } = await opened(await server.createDatabase())
     const change = `UPDATE votes SET value = '"changed"', version = heartline_version() WHERE endpoint = '1'`
     await database.query(
