@@ -107,7 +107,8 @@ function rangeOf(chart: Chart): uPlot.Scale {
   return { range: (_, _low, high) => [0, topOf(chart, high ?? 0)] }
 }
 
-function powersOfTen(low: number, high: number): number[] {
+/** Those from `low` to `high`, both above 0. */
+export function powersOfTen(low: number, high: number): number[] {
   const first = Math.ceil(Math.log10(low))
   return Array.from({ length: Math.floor(Math.log10(high)) - first + 1 }, (_, at) => 10 ** (first + at))
 }
