@@ -279,14 +279,20 @@ describe.skipIf(skip)('a store that several daemons share', () => {
     expect(await store.incident('x')).toMatchObject({ closedAt: BASE + 1 })
   })
 
-  test('accepts from any member that a notification was sent', async () => {
+  /** An incident of a member whose notification waits, and whose network another member has claimed. */
+  async function lostWithNotification() {
     const url = await server.createDatabase()
     const { store } = await member(url, 'fra1')
     const notification = { id: 'n', channel: 'ops', incident: 'mine', createdAt: BASE, network: 'ethereum', value: {} }
     store.saveIncident(incidentOf('mine'), [{ ...notification, waiting: true }])
     await store.flush()
-
     await claimed(url, 'keep', '', 2, BASE)
+    return { store, notification }
+  }
+
+  test('accepts from any member that a notification was sent', async () => {
+    const { store, notification } = await lostWithNotification()
+
     store.saveNotification({ ...notification, waiting: false })
     await store.flush()
 
@@ -294,13 +300,8 @@ describe.skipIf(skip)('a store that several daemons share', () => {
   })
 
   test('accepts that a notification was sent also with an incident that it refuses', async () => {
-    const url = await server.createDatabase()
-    const { store } = await member(url, 'fra1')
-    const notification = { id: 'n', channel: 'ops', incident: 'mine', createdAt: BASE, network: 'ethereum', value: {} }
-    store.saveIncident(incidentOf('mine'), [{ ...notification, waiting: true }])
-    await store.flush()
+    const { store, notification } = await lostWithNotification()
 
-    await claimed(url, 'keep', '', 2, BASE)
     store.saveIncident({ ...incidentOf('mine'), closedAt: BASE + 1 }, [{ ...notification, id: 'late', waiting: true }])
     store.saveNotification({ ...notification, waiting: false })
     await store.flush()
@@ -390,7 +391,7 @@ describe.skipIf(skip)('a store that several daemons share', () => {
     expect(await nyc.shared.changesAfter(changes.position)).toMatchObject({ incidents: [], silences: [] })
   })
 
-  test('tells of each change once, also while a long transaction runs, and after a move to another server', async () => {
+  test('returns each change once, also while a long transaction runs, and after a move to another server', async () => {
     const url = await server.createDatabase()
     const [fra, nyc] = [await member(url, 'fra1'), await member(url, 'nyc1')]
     fra.store.saveIncident(incidentOf('moved'))
