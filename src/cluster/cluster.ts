@@ -160,6 +160,7 @@ export function createCluster(deps: ClusterDeps): Cluster {
     get hasRead() {
       return exchange.hasRead
     },
+    heardMsAgo: exchange.heardMsAgo,
     hearsOthers: exchange.hearsOthers,
 
     report: () => reportOf(view, { ...self(), startedAt: 0, seenAt: clock.now() }, leaseMs, deps.storeStatus()),
@@ -181,7 +182,9 @@ export interface Cluster {
   keeperToken(network: string): number | null
   /** Whether the votes of the others were read once. */
   readonly hasRead: boolean
-  /** Whether they were read just now: later, they may have said something else. */
+  /** How long ago the votes that are known were asked for: later, the others may have said something else. */
+  heardMsAgo(): number
+  /** Whether that was just now, and the database has answered since. */
   hearsOthers(): boolean
   report(): ClusterReport
 }

@@ -11,8 +11,10 @@ export function createExchange(deps: ExchangeDeps): Exchange {
   const { clock, log, tables, votes, local, member, vantage, impaired } = deps
   const loop = createLoop({ clock, everyMs: EXCHANGE_EVERY_MS, run: exchange })
   let position: string | null = null
-  /** Monotonic. */
-  let readAt: number | null = null
+  /** Monotonic; when the latest answer was asked for. */
+  let readAt = Number.NEGATIVE_INFINITY
+  /** Whether the latest attempt to read failed. */
+  let isDeaf = false
   /** Whether the latest votes could not be written. */
   let isRefused = false
   /** Whether a verdict changed since votes were last written. */
@@ -32,10 +34,15 @@ export function createExchange(deps: ExchangeDeps): Exchange {
           isRefused = true
         },
       )
-      const read = await tables.readVotes(position, member)
+      const askedAt = clock.monotonic()
+      const read = await tables.readVotes(position, member).catch((error: unknown) => {
+        isDeaf = true
+        throw error
+      })
       position = read.next
       votes.read(read.votes, (network) => deps.polledSince(network) !== undefined)
-      readAt = clock.monotonic()
+      readAt = askedAt
+      isDeaf = false
     } finally {
       merge()
     }
@@ -58,6 +65,8 @@ export function createExchange(deps: ExchangeDeps): Exchange {
   function merge(): void {
     votes.merge(impaired(), clock.now())
   }
+
+  const heardMsAgo = () => clock.monotonic() - readAt
 
   return {
     write,
@@ -93,9 +102,10 @@ export function createExchange(deps: ExchangeDeps): Exchange {
     },
 
     get hasRead() {
-      return readAt !== null
+      return readAt > Number.NEGATIVE_INFINITY
     },
-    hearsOthers: () => readAt !== null && clock.monotonic() - readAt < HEARD_FOR_MS,
+    heardMsAgo,
+    hearsOthers: () => !isDeaf && heardMsAgo() < HEARD_FOR_MS,
   }
 }
 
@@ -111,7 +121,9 @@ export interface Exchange {
   stop(): Promise<void>
   /** Whether the votes of the others were read once. */
   readonly hasRead: boolean
-  /** Whether they were read just now: later, they may have said something else. */
+  /** How long ago the votes that are known were asked for: later, the others may have said something else. */
+  heardMsAgo(): number
+  /** Whether that was just now, and the database has answered since. */
   hearsOthers(): boolean
 }
 

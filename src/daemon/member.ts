@@ -154,6 +154,7 @@ function join(parts: RoleParts, { id, url, settings, clock, local, shown, isConf
     reads: shared.certain,
     saveMerged: shared.merged,
     liveVantages: () => new Set(cluster.report().members.flatMap(({ isLive, vantage }) => (isLive ? [vantage] : []))),
+    heardMsAgo: () => cluster.heardMsAgo(),
     hearsOthers: () => cluster.hearsOthers(),
     leaseMs: settings.leaseMs,
     notify: notifier.changed,

@@ -3,12 +3,13 @@ import type { UnixMs } from '../core/time.ts'
 import type { BoardEntry } from '../state/board.ts'
 
 /** Knows which places of a cluster may still have to say their word: until then, too few would decide. */
-export function createHeardPlaces({ clock, hearsOthers, liveVantages, leaseMs }: HeardPlacesDeps) {
+export function createHeardPlaces({ clock, heardMsAgo, hearsOthers, liveVantages, leaseMs }: HeardPlacesDeps) {
   const startedAt = clock.now()
   /** So long the members of a place may take to claim their networks again. */
   const returnMs = leaseMs + VOTE_WITHIN_MS
   /** Places with a live member, and since when. */
   let vantages: ReadonlyMap<string, UnixMs> = new Map()
+  /** When the votes that are known were asked for. */
   let heardAt = startedAt
   let isDeaf = false
   /** The last time in which no votes of other members could be read, and for how long they were heard since. */
@@ -18,10 +19,11 @@ export function createHeardPlaces({ clock, hearsOthers, liveVantages, leaseMs }:
     const wasDeaf = isDeaf
     isDeaf = !hearsOthers()
     if (isDeaf) return
-    if (!wasDeaf) silence.heardMs += now - heardAt
-    else if (silence.heardMs < returnMs) silence.until = now
-    else silence = { from: heardAt, until: now, heardMs: 0 }
-    heardAt = now
+    const askedAt = now - heardMsAgo()
+    if (!wasDeaf) silence.heardMs += askedAt - heardAt
+    else if (silence.heardMs < returnMs) silence.until = askedAt
+    else silence = { from: heardAt, until: askedAt, heardMs: 0 }
+    heardAt = askedAt
   }
 
   return {
@@ -50,16 +52,21 @@ export function createHeardPlaces({ clock, hearsOthers, liveVantages, leaseMs }:
       return false
     },
 
-    /** Whether a place that was heard before the database was away may still say its word again. */
-    isAwaited({ health, places }: BoardEntry): boolean {
+    /**
+     * Whether a place may have said its word again since its last one expired: nobody has looked, or the database was
+     * away.
+     */
+    isAwaited({ health, places }: BoardEntry, now: UnixMs): boolean {
       const { from, until, heardMs } = silence
       const { intervalMs } = health.endpoint
       const withinMs = 2 * intervalMs + VOTE_WITHIN_MS
       // In a shorter time no vote expires.
-      if (until - from < intervalMs - VOTE_WITHIN_MS) return false
-      if (heardMs >= Math.max(withinMs, returnMs)) return false
+      const isReturning = until - from >= intervalMs - VOTE_WITHIN_MS && heardMs < Math.max(withinMs, returnMs)
       return places.some(({ counted, lastPolledAt }) => {
-        return !counted && lastPolledAt !== null && lastPolledAt < until && lastPolledAt + withinMs >= from
+        if (counted || lastPolledAt === null) return false
+        const expiredAt = lastPolledAt + withinMs
+        if (expiredAt >= heardAt && expiredAt < now) return true
+        return isReturning && lastPolledAt < until && expiredAt >= from
       })
     },
   }
@@ -68,7 +75,9 @@ export function createHeardPlaces({ clock, hearsOthers, liveVantages, leaseMs }:
 export interface HeardPlacesDeps {
   /** Places with a live member. */
   readonly liveVantages: () => ReadonlySet<string>
-  /** Whether the votes of other members were read just now. */
+  /** How long ago the votes of other members that are known were asked for. */
+  readonly heardMsAgo: () => number
+  /** Whether that was just now, and the database has answered since. */
   readonly hearsOthers: () => boolean
   readonly leaseMs: number
   readonly clock: Pick<Clock, 'now'>

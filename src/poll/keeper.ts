@@ -146,14 +146,14 @@ export function createKeeper(deps: KeeperDeps) {
       if (onBoard === undefined || one?.isReady !== true || !isKnown) return
       const judged = { network: onBoard.standing.network, isForked: () => fork !== null, fork: () => fork }
       const isEarly = (entry: BoardEntry) => places.isEarly(entry, one.since, now)
-      if (!onBoard.endpoints.some((entry) => isEarly(entry) || places.isAwaited(entry))) {
+      if (!onBoard.endpoints.some((entry) => isEarly(entry) || places.isAwaited(entry, now))) {
         one.recorder.standing(judged, halts, () => onBoard.endpoints, now)
       }
       for (const entry of onBoard.endpoints) {
         const { key, health } = entry
         const { verdict } = health
         if (verdict === null || one.judged.get(key) === health || stateAt(health, now) === 'unknown') continue
-        if (places.isAwaited(entry) || (verdict !== 'up' && isEarly(entry))) continue
+        if (places.isAwaited(entry, now) || (verdict !== 'up' && isEarly(entry))) continue
         one.judged.set(key, health)
         one.recorder.judged(judged, entry, health.lastPolledAt ?? now, now, sharing.get(key) ?? null)
         save(one, entry, verdict, now)

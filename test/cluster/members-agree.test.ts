@@ -251,10 +251,10 @@ describe('while the database is away', () => {
 
     expect(a.cluster.hearsOthers()).toBe(true)
     setAway(true)
-    await pass(2000)
+    await pass(1100)
     expect(['n', 'o'].filter((name) => a.polls(name))).toEqual(owned)
     expect(a.cluster.hearsOthers()).toBe(false)
-    await pass(8000)
+    await pass(8900)
 
     for (const one of [a, b]) for (const name of ['n', 'o']) expect([name, one.polls(name)]).toEqual([name, true])
     expect(['n', 'o'].map((name) => a.cluster.pollToken(name) !== null)).toEqual(

@@ -51,7 +51,8 @@ async function house({
     reads: kept,
     saveMerged: (state) => states.push(state),
     liveVantages: () => new Set(live),
-    hearsOthers: () => !database.isAway,
+    heardMsAgo: () => clock.now() - database.readAt,
+    hearsOthers: () => !(database.isAway && database.isNoticed),
     leaseMs,
     notify: (one) => {
       told.push(`${one.state}${one.closedAt === null ? '' : ' closed'}`)
@@ -66,7 +67,7 @@ async function house({
   })
   onTestFinished(() => keeper.stop())
   const since = new Map<string, { verdict: Verdict; at: number }>()
-  const database = { isAway: false, wasAway: false }
+  const database = { isAway: false, isNoticed: true, wasAway: false, readAt: clock.now() }
   const heard = new Map<string, Map<string, Vote>>()
   const fresh = endpoints.map((of) => ({ health: unpolled(of, clock.now()), tally: newTally(of.checks, of.shards) }))
   board.configure([{ network: network(), fresh }])
@@ -95,6 +96,7 @@ async function house({
   async function sayOfAll(verdictsOf: (endpoint: Endpoint) => Record<string, Verdict>): Promise<void> {
     await clock.advance(INTERVAL)
     database.wasAway ||= database.isAway
+    if (!database.isAway) database.readAt = clock.now()
     for (const of of endpoints) {
       // Votes of places that say nothing more expire.
       const votes = new Map(database.wasAway ? heard.get(of.name) : [])
@@ -290,6 +292,21 @@ test('while the database is away, and until the others were heard again, no plac
   await say({ fra1: 'down', nyc1: 'down', sin1: 'up' })
   expect(await stored()).toMatchObject([{ state: 'down', openedAt: agreedAt, vantages: ['fra1', 'nyc1'] }])
   expect(states.at(-1)).toMatchObject({ state: 'down', since: agreedAt })
+})
+
+test('while the database hangs, a place whose vote has expired since it answered is not taken for one that is gone', async () => {
+  const { keep, say, incidents, board, database } = await house({ live: ['fra1', 'nyc1'] })
+  await keep()
+  for (let round = 0; round < 5; round++) await say({ fra1: 'up', nyc1: 'up' })
+
+  Object.assign(database, { isAway: true, isNoticed: false })
+  for (let round = 0; round < 3; round++) await say({ fra1: 'down' })
+  expect(board.entry('ethereum', 'own')).toMatchObject({ confirmedBy: 1, health: { verdict: 'down' } })
+  expect(incidents.open()).toMatchObject([{ state: 'degraded', conditions: [{ code: 'partial' }] }])
+  Object.assign(database, { isAway: false, wasAway: true })
+  await say({ fra1: 'down' })
+
+  expect(incidents.open()).toMatchObject([{ state: 'down', vantages: ['fra1'] }])
 })
 
 test('while the database is away, and until the others were heard again, no open incident is closed', async () => {
