@@ -10,7 +10,7 @@ type ChannelDraft = NonNullable<NonNullable<NotifyDraft['channels']>[number]>
 type RouteDraft = NonNullable<NonNullable<NotifyDraft['routes']>[number]>
 
 /** Checks that each channel has the keys of its type, and that routes name what exists. */
-export function notifyRules({ notify, networks = [] }: Draft<ConfigFile>, report: Report): void {
+export function notifyRules({ notify, networks = [], gateway }: Draft<ConfigFile>, report: Report): void {
   const { channels = [], routes = [], heartbeat } = notify ?? {}
   uniqueBy('name', channels, ['notify', 'channels'], report)
   channels.forEach((channel, at) => {
@@ -18,7 +18,9 @@ export function notifyRules({ notify, networks = [] }: Draft<ConfigFile>, report
   })
   const names = new Set(channels.map((channel) => channel?.name))
   routes.forEach((route, at) => {
-    if (route !== undefined) routeRules(route, { networks, names }, ['notify', 'routes', at], report)
+    if (route === undefined) return
+    routeRules(route, { networks, names }, ['notify', 'routes', at], report)
+    if (route.gateway === true) gatewayRules(route, gateway?.enabled, ['notify', 'routes', at], report)
   })
   warnOfPlainText(heartbeat?.url, ['notify', 'heartbeat', 'url'], report)
 }
@@ -66,6 +68,14 @@ function routeRules(
       report.complain([...path, 'providers', at], 'no endpoint has this provider')
     }
   })
+}
+
+/** Only incidents have endpoints and conditions. */
+function gatewayRules(route: RouteDraft, isEnabled: boolean | undefined, path: Path, report: Report): void {
+  if (isEnabled === false) report.warn([...path, 'gateway'], 'has no effect until gateway.enabled is true')
+  for (const key of ['endpoints', 'providers', 'conditions', 'states'] as const) {
+    if (route[key] !== undefined) report.complain([...path, key], 'is not possible together with `gateway: true`')
+  }
 }
 
 function warnOfPlainText(url: { reveal(): string } | undefined, path: Path, { warn }: Report): void {

@@ -112,6 +112,12 @@ const route = mapping('Which incidents go to which channels. All given keys must
   })
     .min(1, { error: 'expected at least one state' })
     .optional(),
+  gateway: s
+    .flag({
+      description:
+        'Instead of incidents, that the gateway rejects requests because no endpoint of a network is usable; goes with `networks`, `channels`, `continue` and `quiet`.',
+    })
+    .prefault(false),
   channels: list(s.name({ description: 'A channel.' }), { description: 'The channels; an empty list sends nothing.' }),
   continue: s.flag({ description: 'Whether the routes after this one are tried as well.' }).prefault(false),
   quiet: s

@@ -26,6 +26,8 @@ export function notifySettings(
         providers: route.providers ?? null,
         conditions: route.conditions ?? null,
         states: route.states ?? null,
+        /** It is about requests that the gateway rejects, instead of incidents. */
+        gateway: route.gateway,
         channels: route.channels,
         continues: route.continue,
         quiet: route.quiet ?? null,

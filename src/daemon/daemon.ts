@@ -10,6 +10,7 @@ import { type Logger, stackOf } from '../log.ts'
 import { createMetrics, type Metrics } from '../metrics/metrics.ts'
 import { createMinuteStats, type MinuteStats } from '../metrics/minute-stats.ts'
 import type { ErrorSource } from '../metrics/registry.ts'
+import type { GatewayTraffic, GatewayWatchDeps } from '../notify/gateway-watch.ts'
 import { createNotifier, type Notifier } from '../notify/notifier.ts'
 import { createSilences, type Silences } from '../notify/silences.ts'
 import { createAvailabilityRefresh, createHousekeeping } from '../poll/housekeeping.ts'
@@ -67,7 +68,8 @@ export async function startDaemon({ config, log, clock: realClock = systemClock 
     notifier: () => notifier.status(),
   })
   const minutes = minutesOf(base, metrics)
-  const notifier = notifierOf(base, role, () => monitor.scheduler)
+  const traffic = () => trafficOf(gateway, metrics, board)
+  const notifier = notifierOf(base, role, { scheduler: () => monitor.scheduler, traffic })
   const parts = { ...base, metrics, minutes }
   const monitor = createMonitor({
     ...parts,
@@ -275,10 +277,21 @@ function minutesOf({ clock, store }: Pick<Parts, 'clock' | 'store'>, metrics: Me
 function notifierOf(
   base: Pick<Parts, 'clock' | 'log' | 'board' | 'incidents' | 'observer' | 'store' | 'silences'>,
   { tells, name }: Role,
-  scheduler: () => Pick<Scheduler, 'firstRoundDone' | 'lateMs'>,
+  {
+    scheduler,
+    traffic,
+  }: Pick<GatewayWatchDeps, 'traffic'> & {
+    readonly scheduler: () => Pick<Scheduler, 'firstRoundDone' | 'lateMs'>
+  },
 ): Notifier {
   const trouble = () => lastingTrouble(base.observer, base.store, base.clock)
-  return createNotifier({ ...base, tells, member: name, random, trouble, polls: scheduler })
+  return createNotifier({ ...base, tells, member: name, random, trouble, polls: scheduler, traffic })
+}
+
+function trafficOf(gateway: GatewayService | null, metrics: Metrics, board: Board): GatewayTraffic | null {
+  if (gateway === null) return null
+  const networks = () => board.networks().map(({ standing }) => standing.network.name)
+  return { networks, failed: metrics.gateway.unanswered, hasEndpoint: gateway.hasEndpoint }
 }
 
 /** From 0 to 1. */

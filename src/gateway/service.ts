@@ -67,6 +67,8 @@ export interface GatewayService {
   /** The monitor saw an endpoint's chain regress or reorganise. */
   chainMoved(network: string, event: ChainEvent): void
   report(): GatewayReport
+  /** Whether an endpoint of the network is usable. */
+  hasEndpoint(network: string): boolean
   /** Gives requests in flight some time to finish, and resolves when everything is closed. */
   close(): Promise<void>
 }
@@ -133,6 +135,10 @@ export function createGatewayService(deps: GatewayServiceDeps): GatewayService {
       networks: setup.rules.networks.map(({ network: { name } }) => ({ name, endpoints: forwarder.overview(name) })),
       aliases: aliases.list(),
     }),
+
+    // A half-open breaker is a question: whether the endpoint works shows with the next request or poll.
+    hasEndpoint: (network) =>
+      forwarder.overview(network).some(({ excluded, breaker }) => excluded === null && breaker === 'closed'),
 
     async close() {
       await gateway.close()

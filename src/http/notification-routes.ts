@@ -1,5 +1,5 @@
 import { seconds } from '../core/time.ts'
-import type { Notification, Result } from '../notify/notification.ts'
+import { type Notification, ownSubjectOf, type Result } from '../notify/notification.ts'
 import { type Delivery, readDelivery, readNotification } from '../notify/stored-notification.ts'
 import { time, timeOrNull } from './rfc3339.ts'
 import { type App, json, NoQuery, operation, type RouteDeps } from './route.ts'
@@ -87,7 +87,7 @@ function deliveryView(notification: Notification): DeliveryView {
     channel,
     type,
     incident: report === null ? null : subject,
-    network: report?.network ?? null,
+    network: report === null ? (ownSubjectOf(subject)?.network ?? null) : report.network,
     endpoint: report?.endpoint ?? null,
     created_at: time(createdAt),
     sent_at: sentAt(notification),

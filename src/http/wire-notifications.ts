@@ -22,6 +22,7 @@ export const DeliveryView = shape('NotificationDelivery', {
   type: MessageType,
   /** Null for messages about Heartline itself. */
   incident: z.string().nullable(),
+  /** Of the incident, or for which the gateway has no endpoint. */
   network: z.string().nullable(),
   endpoint: z.string().nullable(),
   created_at: Time,

@@ -13,6 +13,9 @@ import { type NetworkCounts, type OperationCounts, OUTCOME_KINDS, type Tree } fr
 import { createHistogram, type Histogram } from './histogram.ts'
 import { type MetricName, PREFIX } from './registry.ts'
 
+/** For want of an endpoint, or because those that were tried in spite of their state have failed. */
+const NOT_ANSWERED: readonly RejectionReason[] = ['no-endpoint', 'all-failed', 'deadline']
+
 /** Counts the gateway's events and renders them as metrics; one count takes a few map lookups. */
 export function createGatewaySeries() {
   const networks = new Map<string, NetworkCounts>()
@@ -69,6 +72,11 @@ export function createGatewaySeries() {
     /** `network` is `null` if it is unknown or the caller may not use it. */
     rejected: (network: string | null, reason: RejectionReason): void =>
       count(network === null ? unplaced : of(network).rejections, reason),
+    /** Number of requests that no endpoint of the network has answered. */
+    unanswered(network: string): number {
+      const rejections = networks.get(network)?.rejections
+      return NOT_ANSWERED.reduce((sum, reason) => sum + (rejections?.get(reason) ?? 0), 0)
+    },
     cacheLookup(network: string, result: 'hit' | 'miss'): void {
       of(network).cache[result]++
     },

@@ -30,11 +30,6 @@ export function createImpairmentWatch({ clock, trouble, polls, member }: Impairm
     return firstRoundDone && lateMs === 0 && trouble().length === 0
   }
 
-  function changeOf(id: string, open: boolean, text: string): Change {
-    const fixed = { kind: 'heartline', state: 'down', flapping: false, absorbed: false, wanted: true } as const
-    return { ...fixed, subject: id, open, text, report: () => null }
-  }
-
   /** Whether it has lasted for this long. */
   function lasts(isOtherwise: boolean, forMs: number): boolean {
     const mono = clock.monotonic()
@@ -61,7 +56,7 @@ export function createImpairmentWatch({ clock, trouble, polls, member }: Impairm
         if (!lasts(reasons.length > 0, BEGINS_AFTER_MS)) return null
         otherwiseSince = null
         current = { id: `${now.toString(36)}${suffix}`, at: now, text: `${PREFIX}${reasons.join('; ')}` }
-        return changeOf(current.id, true, current.text)
+        return ownChange(current.id, true, current.text)
       }
       if (!lasts(reasons.length === 0 && works(), ENDS_AFTER_MS)) return null
       otherwiseSince = null
@@ -69,13 +64,21 @@ export function createImpairmentWatch({ clock, trouble, polls, member }: Impairm
       current = null
       const lasted = humanDuration(Math.max(0, now - at))
       const why = text.startsWith(PREFIX) ? text.slice(PREFIX.length) : text
-      return changeOf(id, false, `Heartline has recovered after ${lasted} (was impaired: ${why})`)
+      return ownChange(id, false, `Heartline has recovered after ${lasted} (was impaired: ${why})`)
     },
 
     works,
     current: () => current,
   }
 }
+
+/** What a channel is to hear about Heartline itself. */
+export function ownChange(subject: string, open: boolean, text: string): Change {
+  const fixed = { kind: 'heartline', state: 'down', flapping: false, absorbed: false, wanted: true } as const
+  return { ...fixed, subject, open, text, report: () => null }
+}
+
+export type ImpairmentWatch = ReturnType<typeof createImpairmentWatch>
 
 export interface Impairment {
   readonly id: string

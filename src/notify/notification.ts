@@ -85,6 +85,23 @@ export function isClosing(type: MessageType): boolean {
   return type === 'incident.closed' || type === 'heartline.recovered'
 }
 
+/**
+ * What the subject of a message about Heartline itself says: since when, of which daemon (`null` if it is alone), and for
+ * which network its gateway has no endpoint (`null` if it is not about the gateway). `null` for other subjects.
+ */
+export function ownSubjectOf(subject: string): OwnSubject | null {
+  const [, at, network = null, member = null] = OWN_SUBJECT.exec(subject) ?? []
+  return at === undefined ? null : { at: Number.parseInt(at, 36), network, member }
+}
+
+export interface OwnSubject {
+  readonly at: UnixMs
+  readonly network: string | null
+  readonly member: string | null
+}
+
+const OWN_SUBJECT = /^([0-9a-z]{1,10})-(?:heartline|([a-z0-9-]{1,64})-gateway)(?:\.(.+))?$/
+
 /** The state that an open incident is in now, which may be better than the worst one that it reached. */
 export function currentState({ state, changes, closedAt }: Incident): Verdict {
   if (closedAt !== null) return state

@@ -1,22 +1,23 @@
 import { type Clock, repeat, type Timer } from '../clock.ts'
 import type { NotifySettings } from '../config/resolve-notify.ts'
-import { endpointsOf, type Incident } from '../core/incident/incident.ts'
-import { periodAt } from '../core/maintenance.ts'
+import type { Incident } from '../core/incident/incident.ts'
 import type { Log } from '../log.ts'
 import type { Board } from '../state/board.ts'
 import type { IncidentLog } from '../state/incident-log.ts'
 import type { NotificationRecord, Store } from '../store/store.ts'
 import type { ChannelLine, Reminders } from './channel-line.ts'
 import { createChannelLines } from './channel-lines.ts'
+import type { GatewayWatchDeps } from './gateway-watch.ts'
 import { createHeartbeat } from './heartbeat.ts'
 import { createHttpDelivery } from './http-delivery.ts'
 import { createImpairmentWatch, type Impairment, type ImpairmentDeps } from './impairment.ts'
 import { currentState, type Notification, type Result, reportOf } from './notification.ts'
 import { createStateCounter, othersOf } from './others.ts'
 import type { Change } from './outbox.ts'
+import { createOwnTelling } from './own-telling.ts'
 import { channelsFor } from './routes.ts'
 import type { SenderHealth } from './sender.ts'
-import type { Silences } from './silences.ts'
+import { isMaintained, type Silences } from './silences.ts'
 import { createStoredFirst } from './stored-first.ts'
 import { readNotification } from './stored-notification.ts'
 
@@ -81,6 +82,7 @@ export function createNotifier(deps: NotifierDeps): Notifier {
   })
   const lines = channelLines.all
   const telling = createTelling(deps, lines)
+  const own = createOwnTelling(deps, impairment, lines)
   const storedFirst = createStoredFirst({
     store,
     clock,
@@ -112,13 +114,6 @@ export function createNotifier(deps: NotifierDeps): Notifier {
     return waiting.filter(({ id, report }) => report === null || stored.has(id) || !tells(report.network))
   }
 
-  /** Heartline's own trouble goes to every channel, whatever the routes. */
-  function tellOfSelf(): Notification[] {
-    const change = impairment.change()
-    if (change === null) return []
-    return [...lines.values()].flatMap(({ outbox }) => outbox.changed(change, clock.now(), clock.monotonic()))
-  }
-
   function tick(): void {
     if (lines.size === 0) return
     const open = deps.incidents.open().filter(({ network }) => tells(network))
@@ -129,8 +124,8 @@ export function createNotifier(deps: NotifierDeps): Notifier {
     if (next >= open.length) next = 0
     const some = open.slice(next, next + MOST_AT_ONCE)
     next += MOST_AT_ONCE
-    save([...tellOfSelf(), ...some.flatMap((incident) => telling.later(incident, settings))])
-    for (const line of lines.values()) line.keepAlive(() => telling.reminders(open, impairment.current()))
+    save([...own.changes(settings.routes), ...some.flatMap((incident) => telling.later(incident, settings))])
+    for (const line of lines.values()) line.keepAlive(() => telling.reminders(open, own.open()))
   }
 
   return {
@@ -146,15 +141,15 @@ export function createNotifier(deps: NotifierDeps): Notifier {
         store.notifications({ about: 'unfinished', limit: MOST_RESTORED }),
         store.notifications({ about: 'latest', limit: LATEST }),
       ])
-      const isOwn = (one: Notification | null) => one !== null && impairment.isOwn(one)
-      const own = latest.filter(({ value }) => isOwn(readNotification(value)))
-      impairment.restore(own.flatMap(({ value }) => readNotification(value) ?? []))
+      const isOwn = (one: Notification | null) => one !== null && own.isOwn(one)
+      const ofSelf = latest.filter(({ value }) => isOwn(readNotification(value)))
+      own.restore(ofSelf.flatMap(({ value }) => readNotification(value) ?? []))
       const ours = unfinished.filter(({ value }) => {
         const notification = readNotification(value)
         const network = notification?.report?.network
         return network === undefined ? member === undefined || isOwn(notification) : tells(network)
       })
-      channelLines.restore([...new Map([...own, ...ours].map((record) => [record.id, record])).values()])
+      channelLines.restore([...new Map([...ofSelf, ...ours].map((record) => [record.id, record])).values()])
     },
 
     async adopt(networks, certain) {
@@ -216,14 +211,6 @@ export function createNotifier(deps: NotifierDeps): Notifier {
 function createTelling({ clock, board, silences }: NotifierDeps, lines: ReadonlyMap<string, ChannelLine>) {
   const statesOf = createStateCounter({ board, clock })
 
-  /** Nothing opens, worsens or repeats in planned maintenance. */
-  function isMaintained(incident: Incident): boolean {
-    const names = endpointsOf(incident)
-    const isOne = (name: string) =>
-      periodAt(board.entry(incident.network, name)?.maintenance ?? [], clock.now()) !== null
-    return names.length > 0 && names.every(isOne)
-  }
-
   function providerOf(network: string, endpoint: string): string | null {
     return board.entry(network, endpoint)?.health.endpoint.provider ?? null
   }
@@ -233,7 +220,7 @@ function createTelling({ clock, board, silences }: NotifierDeps, lines: Readonly
   }
 
   function wantedBy(incident: Incident, { routes }: NotifySettings, isHushed: boolean): ReadonlySet<string> {
-    if (incident.closedAt !== null || isHushed || isMaintained(incident)) return NO_CHANNELS
+    if (incident.closedAt !== null || isHushed || isMaintained(incident, board, clock.now())) return NO_CHANNELS
     return channelsFor(incident, { routes, channels: [...lines.keys()], now: clock.now(), providerOf })
   }
 
@@ -263,14 +250,15 @@ function createTelling({ clock, board, silences }: NotifierDeps, lines: Readonly
 
   return {
     /** What tells a receiver that forgets again what it has heard. */
-    reminders(open: readonly Incident[], own: Impairment | null): Reminders {
+    reminders(open: readonly Incident[], own: readonly Impairment[]): Reminders {
       const byId = new Map(open.map((incident) => [incident.id, incident]))
       const now = clock.now()
       return {
-        subjects: own === null ? [...byId.keys()] : [...byId.keys(), own.id],
+        subjects: [...byId.keys(), ...own.map(({ id }) => id)],
         messageOf(id, { state }) {
           const message = { ...REMINDER, id, subject: id, createdAt: now, sentAt: now }
-          if (own?.id === id) return { ...message, type: 'heartline.impaired', text: own.text }
+          const trouble = own.find((one) => one.id === id)
+          if (trouble !== undefined) return { ...message, type: 'heartline.impaired', text: trouble.text }
           const incident = byId.get(id)
           const report = incident === undefined ? null : reporterOn(incident)(null)
           // Changes that `min_state`, quiet hours or flapping hide are not told in this way either.
@@ -328,6 +316,8 @@ export interface NotifierDeps extends Pick<ImpairmentDeps, 'trouble' | 'polls' |
    * once its row is found in the store, which accepts it from one daemon alone.
    */
   readonly tells?: ((network: string) => boolean) | undefined
+  /** The gateway's requests; none by default. */
+  readonly traffic?: GatewayWatchDeps['traffic']
   /** From 0 to 1. */
   readonly random: () => number
 }

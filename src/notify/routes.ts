@@ -1,15 +1,36 @@
 import type { NotifyRoute } from '../config/resolve-notify.ts'
 import { endpointsOf, type Incident } from '../core/incident/incident.ts'
 import type { UnixMs } from '../core/time.ts'
+import type { Verdict } from '../core/verdict/condition.ts'
 import { currentState } from './notification.ts'
 
 /** The channels that are to hear of an incident now: those of the first route that matches, unless it continues. */
 export function channelsFor(incident: Incident, { routes, channels, now, providerOf }: Routing): ReadonlySet<string> {
-  if (routes === null) return new Set(channels)
+  // Routes of the gateway alone take no incident from any channel.
+  if (routes === null || (routes.length > 0 && routes.every(({ gateway }) => gateway))) return new Set(channels)
+  const state = currentState(incident)
+  return chosenOf(routes, now, state, (route) => !route.gateway && matches(route, incident, providerOf))
+}
+
+/** The channels that are to hear that the gateway has no endpoint for a network: only where a route asks for it. */
+export function gatewayChannelsFor(
+  network: string,
+  { routes, now }: Pick<Routing, 'routes' | 'now'>,
+): ReadonlySet<string> {
+  const isAsked = ({ gateway, networks }: NotifyRoute) => gateway && (networks === null || networks.includes(network))
+  return chosenOf(routes ?? [], now, 'down', isAsked)
+}
+
+function chosenOf(
+  routes: readonly NotifyRoute[],
+  now: UnixMs,
+  state: Verdict,
+  isMatch: (route: NotifyRoute) => boolean,
+): ReadonlySet<string> {
   const chosen = new Set<string>()
   for (const route of routes) {
-    if (!matches(route, incident, providerOf)) continue
-    if (!isHushed(route, incident, now)) for (const name of route.channels) chosen.add(name)
+    if (!isMatch(route)) continue
+    if (!isHushed(route, state, now)) for (const name of route.channels) chosen.add(name)
     if (!route.continues) break
   }
   return chosen
@@ -40,8 +61,8 @@ function matches(
   )
 }
 
-function isHushed({ quiet, quietPasses }: NotifyRoute, incident: Incident, now: UnixMs): boolean {
-  if (quiet === null || (quietPasses === 'down' && currentState(incident) === 'down')) return false
+function isHushed({ quiet, quietPasses }: NotifyRoute, state: Verdict, now: UnixMs): boolean {
+  if (quiet === null || (quietPasses === 'down' && state === 'down')) return false
   const { fromMinute, untilMinute, timeZone } = quiet
   const minute = minuteOfDay(now, timeZone)
   return fromMinute < untilMinute

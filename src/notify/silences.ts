@@ -1,8 +1,11 @@
 import { randomUUID } from 'node:crypto'
 import type { Clock } from '../clock.ts'
-import type { Incident } from '../core/incident/incident.ts'
-import { areCovering, isAbout, type Silence } from '../core/incident/silence.ts'
+import { endpointsOf, type Incident } from '../core/incident/incident.ts'
+import { areCovering, isAbout, type Silence, type SilencedIncident } from '../core/incident/silence.ts'
+import { periodAt } from '../core/maintenance.ts'
+import type { UnixMs } from '../core/time.ts'
 import type { Log } from '../log.ts'
+import type { Board } from '../state/board.ts'
 import type { Store } from '../store/store.ts'
 
 /** The silences: in memory while they hold, so that they apply at once, and in the store. */
@@ -22,7 +25,7 @@ export interface Silences {
   /** Whether this version of it is on disk. */
   isStored(silence: Silence): Promise<boolean>
   /** Whether nothing is to be sent about the incident now. */
-  covers(incident: Incident): boolean
+  covers(incident: SilencedIncident): boolean
   /** Those that held at some time of the incident, in order, also for a part of its endpoints. */
   during(incident: Incident): Promise<readonly Silence[]>
 }
@@ -106,6 +109,13 @@ export function createSilences({ clock, store, reads = store, log }: SilencesDep
         .sort((a, b) => a.from - b.from)
     },
   }
+}
+
+/** Whether all endpoints that it concerns are in planned maintenance, in which nothing opens, worsens or repeats. */
+export function isMaintained(incident: SilencedIncident, board: Pick<Board, 'entry'>, now: UnixMs): boolean {
+  const names = endpointsOf(incident)
+  const isOne = (name: string) => periodAt(board.entry(incident.network, name)?.maintenance ?? [], now) !== null
+  return names.length > 0 && names.every(isOne)
 }
 
 export interface SilencesDeps {

@@ -211,7 +211,7 @@ export function linesOf({ items }: Said): readonly string[] {
   ])
 }
 
-function dateTime(at: UnixMs): string {
+export function dateTime(at: UnixMs): string {
   return `${new Date(at).toISOString().slice(0, 19).replace('T', ' ')} UTC`
 }
 

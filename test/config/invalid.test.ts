@@ -233,6 +233,12 @@ const EXPECTED: Readonly<Record<string, readonly string[]>> = {
   'notify-route-unknown-network': ['notify.routes[0].networks[0]: no network has this name'],
   'notify-route-unknown-endpoint': ['notify.routes[0].endpoints[0]: no endpoint of these networks has this name'],
   'notify-route-unknown-provider': ['notify.routes[0].providers[0]: no endpoint has this provider'],
+  'notify-route-gateway-keys': [
+    'notify.routes[0].endpoints: is not possible together with `gateway: true`',
+    'notify.routes[0].providers: is not possible together with `gateway: true`',
+    'notify.routes[0].conditions: is not possible together with `gateway: true`',
+    'notify.routes[0].states: is not possible together with `gateway: true`',
+  ],
   'notify-tls-ca-missing': ['notify.channels[0].tls.ca: the file cannot be read'],
   'notify-route-empty-list': [
     'notify.routes[0].networks: expected at least one network',

@@ -450,6 +450,15 @@ describe('warnings', () => {
     ])
   })
 
+  test('a route of the gateway without a gateway is said', () => {
+    const channels = [{ name: 'am', type: 'alertmanager', urls: ['http://127.0.0.1:9093'] }]
+    const notify = { channels, routes: [{ gateway: true, channels: ['am'] }] }
+
+    expect(valid(configFromObject(minimal({ rest: { notify } }), '/', {})).warnings).toEqual([
+      { path: 'notify.routes[0].gateway', message: 'has no effect until gateway.enabled is true' },
+    ])
+  })
+
   test('loopback, a token, and admin on both sides are not', () => {
     const value = minimal({
       rest: {

@@ -196,6 +196,7 @@ function notifyTo({ url, smtp }: EchoReceivers) {
     group_wait: '100ms',
     rate: 1000,
     channels: Object.entries(keys).map(([type, own]) => ({ name: `to-${type}`, type, ...own })),
+    routes: [{ gateway: true, channels: Object.keys(keys).map((type) => `to-${type}`) }],
     heartbeat: { url: at('heartbeat'), every: '1s' },
   }
 }
@@ -305,6 +306,14 @@ describe.runIf(requirePackage('openssl', 'openssl'))('no secret is in', () => {
             endpoints: [
               { name: 'a', url: avaxEcho, headers },
               { name: 'b', url: avax.url },
+            ],
+          },
+          {
+            ...common,
+            name: 'dark',
+            family: 'ethereum',
+            endpoints: [
+              { name: 'a', url: `http://127.0.0.1:1/${canaries.of('path of a network without endpoints')}`, headers },
             ],
           },
           {
@@ -424,6 +433,12 @@ describe.runIf(requirePackage('openssl', 'openssl'))('no secret is in', () => {
     }
 
     for (const echo of echoes) echo.mode = null
+    await until(async () => {
+      const { status } = await hear('dark', `${gateway}/dark/${WALLET}`, post(rpc('eth_blockNumber')))
+      const { text } = await hear('dark: told', `${daemon.url}/api/v1/notifications`, { headers: AUTHORISED })
+      const { deliveries } = JSON.parse(text) as { deliveries: { type: string; network: string | null }[] }
+      return status >= 500 && deliveries.some((one) => one.type === 'heartline.impaired' && one.network === 'dark')
+    }, 'channels are to hear that a network has no endpoint')
 
     expect(hits).toEqual([])
   })

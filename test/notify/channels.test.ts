@@ -9,7 +9,7 @@ import { type Message, reportOf } from '../../src/notify/notification.ts'
 import { say } from '../../src/notify/wording.ts'
 import { Secret } from '../../src/secret.ts'
 import { change, incident, START } from '../support/incident.ts'
-import { HOSTILE, messageOf, OTHERS, reportWith } from './support.ts'
+import { gatewayMessage, HOSTILE, messageOf, OTHERS, reportWith } from './support.ts'
 
 const SECRET = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw'
 const URL = new Secret('https://service.example.org/key')
@@ -58,8 +58,13 @@ describe('every channel', () => {
     if (target.type !== 'webhook') expect(text).toContain('https://status.example.org/runbooks/HeartlineEndpointDown')
   })
 
-  test.each(TARGETS)('turns hostile text of a node into one harmless line: $type', (target) => {
-    const out = rendered(target, messageOf([reportWith(HOSTILE)]))
+  test.each(
+    TARGETS.flatMap((target) => [
+      { type: target.type, of: 'a node', target, message: messageOf([reportWith(HOSTILE)]) },
+      { type: target.type, of: 'a message about the gateway', target, message: gatewayMessage(HOSTILE) },
+    ]),
+  )('turns hostile text of $of into one harmless line: $type', ({ target, message }) => {
+    const out = rendered(target, message)
     const text = isMail(out) ? `${out.subject}\n${out.text}\n${out.html}` : out.map(({ body }) => body).join()
 
     for (const mark of ['\u202a', '\u202e', '\u200b', '\u0000', '\u001b', '\\u202e', '\\u0000', '\\u001b']) {
@@ -235,6 +240,44 @@ test.each(TARGETS)('the text of a node has no meaning for the service: $type', (
   HARMLESS[target.type](isMail(out) ? out : JSON.parse(out[0]?.body ?? ''))
 })
 
+/** What the text of a message about Heartline itself must not become. */
+const HARMLESS_ITSELF: { readonly [T in ChannelTarget['type']]: (out: any) => void } = {
+  webhook: ({ data }) => expect(data).toEqual({ incidents: [], text: expect.not.stringContaining('\n') }),
+  alertmanager: ([{ labels, annotations }]) => {
+    expect(Object.keys(labels)).toEqual(['alertname', 'network', 'member', 'severity'])
+    expect(annotations.summary).not.toContain('\n')
+  },
+  slack: ({ text, blocks }) => {
+    expect(text).not.toMatch(/[<>]/)
+    expect(blocks.map((block: any) => block.text.type)).toEqual(['plain_text'])
+  },
+  discord: ({ content, embeds, allowed_mentions: mentions }) => {
+    expect([mentions, embeds]).toEqual([{ parse: [] }, []])
+    expect(content).not.toMatch(/(?<!\\)[*_~`|[\]<@]|(?<!\\):\/\//)
+  },
+  teams: ({ attachments: [{ content }] }) => {
+    expect(content.actions).toBeUndefined()
+    expect(content.body.flatMap(({ inlines }: any) => inlines.map(({ type }: any) => type))).toEqual(['TextRun'])
+  },
+  telegram: HARMLESS.telegram,
+  pagerduty: ({ payload, links }) => {
+    expect(links).toEqual([])
+    expect(payload.summary).not.toContain('\n')
+  },
+  opsgenie: HARMLESS.opsgenie,
+  ntfy: HARMLESS.ntfy,
+  email: ({ subject, html }) => {
+    expect(subject).not.toMatch(/[\r\n]/)
+    expect(html).not.toMatch(/<(?:a|script)\b/)
+  },
+}
+
+test.each(TARGETS)('hostile text in a message about the gateway has no meaning for the service: $type', (target) => {
+  const out = rendered(target, gatewayMessage(HOSTILE))
+
+  HARMLESS_ITSELF[target.type](isMail(out) ? out : JSON.parse(out[0]?.body ?? ''))
+})
+
 /** What has a meaning for some service or format, between any UTF-16 units, halves of characters among them. */
 const PIECES = [
   '<',
@@ -354,6 +397,27 @@ test('every Alertmanager gets the alert of the state, and the end of the alert o
       { alertname: 'HeartlineEndpointDown', severity: 'critical', isOver: false },
     ].map((alert) => ({ ...alert, network: 'avalanche', endpoint: 'own-1', startsAt: new Date(START).toISOString() })),
   )
+})
+
+test('Alertmanager learns for which network whose gateway has no endpoint, since when, and that it is over', () => {
+  const said = gatewayMessage('no endpoint for network avalanche')
+  const [begun] = bodyOf('alertmanager', said)
+  const [over] = bodyOf('alertmanager', { ...said, type: 'heartline.recovered' })
+  const [alone] = bodyOf('alertmanager', { ...said, subject: `${START.toString(36)}-avalanche-gateway` })
+  const labels = { alertname: 'HeartlineImpaired', network: 'avalanche', severity: 'critical' }
+
+  expect(begun).toMatchObject({
+    labels: { ...labels, member: 'fra.host-1.8080' },
+    annotations: { summary: 'no endpoint for network avalanche' },
+    startsAt: new Date(START).toISOString(),
+  })
+  expect(Date.parse(begun.endsAt)).toBeGreaterThan(said.sentAt)
+  expect(over).toMatchObject({
+    labels: begun.labels,
+    startsAt: begun.startsAt,
+    endsAt: new Date(said.sentAt).toISOString(),
+  })
+  expect(alone.labels).toEqual(labels)
 })
 
 test('two outages of one network are two alerts', () => {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { NotifyRoute } from '../../src/config/resolve-notify.ts'
 import type { Incident } from '../../src/core/incident/incident.ts'
-import { channelsFor } from '../../src/notify/routes.ts'
+import { channelsFor, gatewayChannelsFor } from '../../src/notify/routes.ts'
 import { change, condition, incident } from '../support/incident.ts'
 
 const route = (over: Partial<NotifyRoute>): NotifyRoute => ({
@@ -10,6 +10,7 @@ const route = (over: Partial<NotifyRoute>): NotifyRoute => ({
   providers: null,
   conditions: null,
   states: null,
+  gateway: false,
   channels: [],
   continues: false,
   quiet: null,
@@ -104,6 +105,27 @@ test('without routes every channel hears of everything, and where no route match
   expect([...channelsFor(incident(), { ...of, routes: [route({ networks: ['ethereum'], channels: ['a'] })] })]).toEqual(
     [],
   )
+})
+
+test('a route of the gateway hears of it alone, and takes no incident from a route or a channel', () => {
+  const [ofGateway, rest] = [route({ gateway: true, channels: ['a'] }), route({ channels: ['b'] })]
+  const heard = (routes: readonly NotifyRoute[] | null, network = 'avalanche') => [
+    ...gatewayChannelsFor(network, { routes, now: 0 }),
+  ]
+  const elsewhere = { ...ofGateway, networks: ['ethereum'] }
+
+  expect(heardBy(incident(), [ofGateway, rest])).toEqual(['b'])
+  expect(heardBy(incident(), [ofGateway])).toEqual(['a', 'b'])
+  expect(heardBy(incident(), [])).toEqual([])
+  expect([heard(null), heard([]), heard([rest]), heard([elsewhere]), heard([elsewhere], 'ethereum')]).toEqual([
+    [],
+    [],
+    [],
+    [],
+    ['a'],
+  ])
+  expect(heard([rest, ofGateway, { ...ofGateway, channels: ['c'] }])).toEqual(['a'])
+  expect(heard([{ ...ofGateway, continues: true }, rest, { ...ofGateway, channels: ['c'] }])).toEqual(['a', 'c'])
 })
 
 test('quiet hours are those of their time zone, and may pass midnight', () => {

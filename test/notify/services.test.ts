@@ -9,7 +9,7 @@ import type { Message, MessageType } from '../../src/notify/notification.ts'
 import { say } from '../../src/notify/wording.ts'
 import { Secret } from '../../src/secret.ts'
 import { START } from '../support/incident.ts'
-import { HOSTILE, messageOf, reportWith } from './support.ts'
+import { gatewayMessage, HOSTILE, messageOf, reportWith } from './support.ts'
 
 const FOLDER = join(import.meta.dirname, '../answers/services')
 const URL = new Secret('https://service.example.org/key')
@@ -55,6 +55,11 @@ const MESSAGES: readonly (readonly [string, Message])[] = [
     (type: MessageType) =>
       [type, messageOf([], { type, subject: 'mjvs2o0-heartline', text: 'Heartline itself' })] as const,
   ),
+  ...(['heartline.impaired', 'heartline.recovered'] as const).map(
+    (type) => [`${type} about the gateway`, gatewayMessage('no endpoint for network avalanche', { type })] as const,
+  ),
+  ['hostile text about the gateway', gatewayMessage(HOSTILE)],
+  ['long text about the gateway', gatewayMessage(LONG)],
   [
     'the longest names',
     messageOf([reportWith('x', { id: 'i'.repeat(256), network: 'n'.repeat(64), endpoint: 'e'.repeat(64) })]),

@@ -27,3 +27,9 @@ export function messageOf(reports: readonly Report[], over: Partial<Message> = {
     ...over,
   }
 }
+
+/** A message of a daemon with the id `fra.host-1.8080` whose gateway has no endpoint for `avalanche`. */
+export function gatewayMessage(text: string, over: Partial<Message> = {}): Message {
+  const subject = `${START.toString(36)}-avalanche-gateway.fra.host-1.8080`
+  return messageOf([], { type: 'heartline.impaired', subject, text, ...over })
+}

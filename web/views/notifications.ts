@@ -134,7 +134,7 @@ function deliveryTable(deliveries: readonly DeliveryView[], zone: Zone): Templat
               <td>${time(sentAt ?? at, zone)}</td>
               <th scope="row">${channel}</th>
               <td>${NOTIFICATION_WORDS.types[type]}</td>
-              <td>${incident === null ? NOTIFICATION_WORDS.itself : html`<a href=${incidentPath(incident)}>${endpoint === null ? network : `${network}/${endpoint}`}</a>`}</td>
+              <td>${incident === null ? NOTIFICATION_WORDS.itself(network) : html`<a href=${incidentPath(incident)}>${endpoint === null ? network : `${network}/${endpoint}`}</a>`}</td>
               <td>${result === null ? NOTIFICATION_WORDS.pending : NOTIFICATION_WORDS.results[result]}${error === null ? nothing : html`<br /><small>${error}</small>`}</td>
             </tr>`,
           )}

@@ -38,7 +38,7 @@ export const NOTIFICATION_WORDS = {
   message: 'Message',
   about: 'About',
   result: 'Result',
-  itself: 'Heartline',
+  itself: (network: string | null) => (network === null ? 'Heartline' : `gateway for ${network}`),
   told: 'Notifications',
   types: {
     'incident.opened': 'opened',

@@ -30,4 +30,4 @@ export function areCovering(silences: readonly Silence[], incident: SilencedInci
   return names.length > 0 && names.every((name) => about.some(({ endpoint }) => endpoint === name))
 }
 
-type SilencedIncident = Pick<Incident, 'network' | 'endpoint' | 'cause' | 'affected'>
+export type SilencedIncident = Pick<Incident, 'network' | 'endpoint' | 'cause' | 'affected'>

@@ -1,7 +1,7 @@
 import type { Verdict } from '../../core/verdict/condition.ts'
 import type { Secret } from '../../secret.ts'
 import type { ChannelType, HttpRequest } from '../channel.ts'
-import type { MessageType, Report } from '../notification.ts'
+import { type MessageType, ownSubjectOf, type Report } from '../notification.ts'
 import { cut, plain, type Said } from '../wording.ts'
 
 export interface AlertmanagerSettings {
@@ -89,14 +89,19 @@ function ownAlerts(type: MessageType, subject: string, text: string, sentAt: num
     const at = new Date(sentAt).toISOString()
     return [{ labels, annotations: { summary: plain(text) }, startsAt: at, endsAt: at }]
   }
-  const startedAt = Number.parseInt(subject.split('-')[0] ?? '', 36)
-  const startsAt = Number.isSafeInteger(startedAt) ? Math.min(startedAt, sentAt) : sentAt
+  const { at, network, member } = ownSubjectOf(subject) ?? { at: sentAt, network: null, member: null }
   const endsAt = type === 'heartline.recovered' ? sentAt : sentAt + ENDS_AFTER_MS
   return [
     {
-      labels: { alertname: 'HeartlineImpaired', severity: 'critical' },
+      labels: {
+        alertname: 'HeartlineImpaired',
+        ...(network === null ? {} : { network }),
+        // Without it, the end of one daemon's trouble would resolve that of another one.
+        ...(member === null ? {} : { member }),
+        severity: 'critical',
+      },
       annotations: { summary: plain(text) },
-      startsAt: new Date(startsAt).toISOString(),
+      startsAt: new Date(Math.min(at, sentAt)).toISOString(),
       endsAt: new Date(endsAt).toISOString(),
     },
   ]

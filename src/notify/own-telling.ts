@@ -1,0 +1,74 @@
+import type { NotifySettings } from '../config/resolve-notify.ts'
+import type { SilencedIncident } from '../core/incident/silence.ts'
+import type { Board } from '../state/board.ts'
+import type { ChannelLine } from './channel-line.ts'
+import { createGatewayWatch, type GatewayWatchDeps } from './gateway-watch.ts'
+import type { Impairment, ImpairmentWatch } from './impairment.ts'
+import type { Notification } from './notification.ts'
+import type { Change } from './outbox.ts'
+import { gatewayChannelsFor } from './routes.ts'
+import { isMaintained, type Silences } from './silences.ts'
+
+/**
+ * Decides what each channel is to hear of Heartline itself: every channel of an impairment, whatever the routes; of a gateway
+ * without an endpoint, those of the routes that ask for it.
+ */
+export function createOwnTelling(
+  { clock, board, silences, member, traffic = () => null }: OwnTellingDeps,
+  impairment: ImpairmentWatch,
+  lines: ReadonlyMap<string, ChannelLine>,
+) {
+  const gateway = createGatewayWatch({ clock, member, traffic })
+
+  function tell(change: Change, isFor: (channel: string, outbox: ChannelLine['outbox']) => boolean): Notification[] {
+    return [...lines].flatMap(([name, { outbox }]) =>
+      isFor(name, outbox) ? outbox.changed(change, clock.now(), clock.monotonic()) : [],
+    )
+  }
+
+  function allOf(network: string): SilencedIncident {
+    const affected = board.network(network)?.endpoints.map(({ health }) => health.endpoint.name) ?? []
+    return { network, endpoint: null, cause: 'outage', affected }
+  }
+
+  return {
+    isOwn: (one: Notification): boolean => impairment.isOwn(one) || gateway.isOwn(one),
+
+    restore(latest: readonly Notification[]): void {
+      impairment.restore(latest.filter(impairment.isOwn))
+      gateway.restore(latest.filter(gateway.isOwn))
+    },
+
+    /** What holds now. */
+    open(): readonly Impairment[] {
+      const current = impairment.current()
+      return [...(current === null ? [] : [current]), ...gateway.open().map(({ told }) => told)]
+    },
+
+    /** What has begun or ended. Call it every second. */
+    changes(routes: NotifySettings['routes']): readonly Notification[] {
+      const impaired = impairment.change()
+      const ended = gateway.ended(routes?.some((route) => route.gateway) === true)
+      const toAll = impaired === null ? ended : [impaired, ...ended]
+      return [
+        ...toAll.flatMap((change) => tell(change, () => true)),
+        ...gateway.open().flatMap(({ network, change }) => {
+          const now = clock.now()
+          const all = allOf(network)
+          if (silences.covers(all)) return [...lines.values()].flatMap(({ outbox }) => outbox.hush(change.subject, now))
+          if (isMaintained(all, board, now)) return []
+          const wanted = gatewayChannelsFor(network, { routes, now })
+          // Also after quiet hours, and to a channel that a reload has added.
+          return tell(change, (name, outbox) => wanted.has(name) && !outbox.waitsFor(change.subject))
+        }),
+      ]
+    },
+  }
+}
+
+export interface OwnTellingDeps extends Pick<GatewayWatchDeps, 'clock' | 'member'> {
+  readonly board: Pick<Board, 'network' | 'entry'>
+  readonly silences: Pick<Silences, 'covers'>
+  /** The gateway's requests and endpoints; none by default. */
+  readonly traffic?: GatewayWatchDeps['traffic']
+}
