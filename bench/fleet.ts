@@ -1,6 +1,6 @@
 import { createServer, type RequestListener } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import type { Clock } from '../src/clock.ts'
+import type { AddressInfo, Socket } from 'node:net'
+import { type Clock, repeat } from '../src/clock.ts'
 import type { Family } from '../src/core/network.ts'
 import { digest } from '../src/simulator/chain.ts'
 import { createEvmBlocks } from '../src/simulator/evm-block.ts'
@@ -15,6 +15,8 @@ export interface Fleet {
   readonly urls: readonly string[]
   /** Requests answered so far. */
   requests(): number
+  /** One endpoint after the other closes its connections and answers no more, all of them after this time. */
+  fail(overMs: number): void
   stop(): Promise<void>
 }
 
@@ -27,6 +29,8 @@ export interface FleetOptions {
   readonly chainId?: number
   /** Time until all answers have a new head. */
   readonly blockTimeMs?: number
+  /** Called for each request of an endpoint that has not failed. */
+  readonly onRequest?: (index: number) => void
   /** After this long, the next tenth of the endpoints has the next fault of `FAULTS`; without it, all are healthy. */
   readonly faultMs?: number
 }
@@ -48,6 +52,8 @@ interface Bodies {
 }
 
 const INDEX_IN_URL = /\/n\/(\d+)/
+/** Between two looks at which endpoints fail now. */
+const FAIL_EVERY_MS = 10
 const ID_IN_REQUEST = /"id":(\d+)/
 const METHOD_IN_REQUEST = /"method":"(\w+)"/
 const METHODS: Readonly<Record<string, keyof Bodies>> = {
@@ -59,13 +65,15 @@ const METHODS: Readonly<Record<string, keyof Bodies>> = {
 const TYPE = { 'content-type': 'application/json' }
 
 export async function startFleet(options: FleetOptions): Promise<Fleet> {
-  const { clock, family, count, origins = 1, chainId = 1, blockTimeMs = 2000, faultMs } = options
+  const { clock, family, count, origins = 1, chainId = 1, blockTimeMs = 2000, faultMs, onRequest } = options
   const startedAt = clock.monotonic()
   const wallAtStart = clock.now()
   let bodies = createBodies(family, chainId, 1, wallAtStart)
   let laggingBodies = bodies
   let made = 0
   let requests = 0
+  let failed = 0
+  const socketOf = new Map<number, Socket>()
 
   const answer: RequestListener = (message, response) => {
     requests++
@@ -77,7 +85,11 @@ export async function startFleet(options: FleetOptions): Promise<Fleet> {
       laggingBodies = createBodies(family, chainId, 1 + behind, wallAtStart + behind * blockTimeMs)
     }
     const url = message.url ?? ''
-    const fault = faultOf(Number(INDEX_IN_URL.exec(url)?.[1]))
+    const index = Number(INDEX_IN_URL.exec(url)?.[1])
+    if (index < failed) return void message.socket.destroy()
+    socketOf.set(index, message.socket)
+    onRequest?.(index)
+    const fault = faultOf(index)
     const answers = fault === 'lags' ? laggingBodies : bodies
     const { liveness, block, status } = answers
     if (fault === 'closes') return void message.socket.destroy()
@@ -131,6 +143,14 @@ export async function startFleet(options: FleetOptions): Promise<Fleet> {
   return {
     urls: Array.from({ length: count }, (_, index) => `http://${addressOf(index)}:${port}/n/${index}`),
     requests: () => requests,
+    fail(overMs) {
+      const begunAt = clock.monotonic()
+      const timer = repeat(clock, FAIL_EVERY_MS, () => {
+        const share = overMs === 0 ? 1 : Math.min(1, (clock.monotonic() - begunAt) / overMs)
+        for (const until = Math.floor(share * count); failed < until; failed++) socketOf.get(failed)?.destroy()
+        if (failed === count) timer.cancel()
+      })
+    },
     async stop() {
       server.closeAllConnections()
       await new Promise<void>((resolve) => server.close(() => resolve()))

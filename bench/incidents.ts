@@ -4,35 +4,49 @@ import type { AddressInfo } from 'node:net'
 import { setPriority, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { systemClock } from '../src/clock.ts'
 import { sumOf } from '../test/proof/scene.ts'
 import { startDaemon, until } from '../test/support/daemon.ts'
-import { startFleetProcess } from './support.ts'
+import { startFleet } from './fleet.ts'
+import { quantile, startFleetProcess } from './support.ts'
 
 /**
- * All endpoints of a daemon fail within a minute: how late its polls are, and how long one turn of its event loop takes. Each
- * endpoint has a host of its own, and so its own incident, or all are of one provider, which is one incident. With three
- * channels: a webhook, one that hangs, and PagerDuty. Run with `npx tsx bench/incidents.ts [endpoints [hosts|provider]]`.
+ * All endpoints of a daemon fail, at once or one after the other within a minute: how late its polls are, also as 100 healthy
+ * nodes see them, and how long one turn of its event loop takes. Each endpoint has a host of its own, and so its own incident,
+ * or all are of one provider, which is one incident. With three channels: a webhook, one that hangs, and PagerDuty. Run with
+ * `npx tsx bench/incidents.ts [endpoints [hosts|provider [once|minute [none|three]]]]`.
  */
 const COUNTS = [1000, 5000]
 const SHARING = ['hosts', 'provider'] as const
-const CHANNELS = [false, true]
-/** Polls come once in 45 s, so that all are confirmed within a minute. */
+const BEGINNINGS = ['once', 'minute'] as const
+const CHANNELS = ['none', 'three'] as const
+/** Polls come once in 45 s: those of endpoints that fail at once find that within a minute. */
 const INTERVAL = '45s'
-const FLOOD_MS = 60_000
+const MINUTE_MS = 60_000
 /** Their answers show that Heartline's own network works. */
-const HEALTHY = 10
-const [givenCount, givenSharing] = process.argv.slice(2)
+const HEALTHY = 100
+const HEALTHY_EVERY_MS = 5000
+const [givenCount, givenSharing, givenBeginning, givenChannels] = process.argv.slice(2)
 
 interface Case {
   readonly count: number
   readonly sharing: (typeof SHARING)[number]
-  readonly hasChannels: boolean
+  readonly beginning: (typeof BEGINNINGS)[number]
+  readonly channels: (typeof CHANNELS)[number]
 }
 
-async function measure({ count, sharing, hasChannels }: Case): Promise<string[]> {
+async function measure({ count, sharing, beginning, channels }: Case): Promise<string[]> {
   const folder = mkdtempSync(join(tmpdir(), 'heartline-incidents-'))
   const fleet = await startFleetProcess({ family: 'ethereum', count, origins: count, blockTimeMs: 10_000 })
-  const healthy = await startFleetProcess({ family: 'ethereum', count: HEALTHY, origins: HEALTHY, blockTimeMs: 10_000 })
+  const seen = Array.from({ length: HEALTHY }, (): number[] => [])
+  const healthy = await startFleet({
+    clock: systemClock,
+    family: 'ethereum',
+    count: HEALTHY,
+    origins: HEALTHY,
+    blockTimeMs: 10_000,
+    onRequest: (index) => seen[index]?.push(performance.now()),
+  })
   const receiver = await startReceiver()
   const provider = sharing === 'provider' ? { provider: 'acme' } : {}
   const endpoints = fleet.urls.map((url, at) => ({ name: `e${at}`, url, ...provider }))
@@ -41,26 +55,30 @@ async function measure({ count, sharing, hasChannels }: Case): Promise<string[]>
   const others = healthy.urls.map((url, at) => ({ name: `e${at}`, url }))
   const networks = [
     { name: 'net', family: 'ethereum', endpoints },
-    { name: 'healthy', family: 'ethereum', poll: { interval: '5s' }, endpoints: others },
+    { name: 'healthy', family: 'ethereum', poll: { interval: `${HEALTHY_EVERY_MS}ms` }, endpoints: others },
   ]
-  const notify = hasChannels ? { notify: { channels: receiver.channels } } : {}
+  const notify = channels === 'three' ? { notify: { channels: receiver.channels } } : {}
   const config = { poll: { interval: INTERVAL }, networks, ...notify }
   const env = { NODE_OPTIONS: `--import ${preload}`, TURN_TIMES: times }
   const daemon = await startDaemon(config, { folder, env, early: true })
   // Its main thread alone, so that other load of the machine makes no poll late. Needs root.
   setPriority(daemon.process.pid ?? 0, -20)
   const metrics = async () => (await daemon.get('/metrics')).text
-  await until(async () => (await daemon.get('/-/ready')).status === 200, 'all are polled', 2 * FLOOD_MS)
+  await until(async () => (await daemon.get('/-/ready')).status === 200, 'all are polled', 2 * MINUTE_MS)
 
   const before = await metrics()
   const startedAt = Date.now()
-  fleet.stop()
-  await new Promise((resolve) => setTimeout(resolve, FLOOD_MS))
+  const from = performance.now()
+  fleet.fail(beginning === 'once' ? 0 : MINUTE_MS)
+  // What fails last is found an interval later.
+  await new Promise((resolve) => setTimeout(resolve, beginning === 'once' ? MINUTE_MS : 2 * MINUTE_MS))
   const endedAt = Date.now()
   const after = await metrics()
+  const lateMs = seen.flatMap((times) => latenessOf(times, from))
   await daemon.stop()
   receiver.stop()
-  healthy.stop()
+  fleet.stop()
+  await healthy.stop()
   const turns = (JSON.parse(readFileSync(times, 'utf8')) as { at: number; ms: number }[])
     .filter(({ at }) => at > startedAt && at < endedAt)
     .map(({ ms }) => ms)
@@ -69,13 +87,16 @@ async function measure({ count, sharing, hasChannels }: Case): Promise<string[]>
   return [
     String(count),
     sharing,
-    hasChannels ? 'three' : 'none',
+    beginning,
+    channels,
     String(sumOf(after, 'incidents_open')),
     (cpu(after) - cpu(before)).toFixed(1),
     Math.max(0, ...turns).toFixed(0),
     String(turns.filter((ms) => ms > 50).length),
     lateness(before, after, 0.5),
     lateness(before, after, 0.99),
+    `${quantile(lateMs, 0.99).toFixed(0)} ms`,
+    `${quantile(lateMs, 1).toFixed(0)} ms`,
     String(receiver.requests()),
   ]
 }
@@ -105,6 +126,16 @@ async function startReceiver() {
   }
 }
 
+/** By how much each poll of a node after `from` was later than the rhythm of its earliest ones, in ms. */
+function latenessOf(requests: readonly number[], from: number): number[] {
+  // A poll may send several requests.
+  const polls = requests.filter((at, index) => at - (requests[index - 1] ?? 0) > HEALTHY_EVERY_MS / 2)
+  const [first = 0] = polls
+  const shifts = polls.map((at) => at - first - Math.round((at - first) / HEALTHY_EVERY_MS) * HEALTHY_EVERY_MS)
+  const earliest = Math.min(...shifts)
+  return polls.flatMap((at, index) => (at < from ? [] : [(shifts[index] ?? 0) - earliest]))
+}
+
 /** The smallest bound of the histogram below which this share of the polls between both was late. */
 function lateness(before: string, after: string, share: number): string {
   const polls = sumOf(after, 'scheduler_lag_seconds_count') - sumOf(before, 'scheduler_lag_seconds_count')
@@ -119,12 +150,16 @@ function lateBuckets(exposition: string): [bound: string, polls: number][] {
 }
 
 console.log(
-  'endpoints | sharing | channels | incidents | CPU s | longest turn, ms | turns > 50 ms | late p50 | p99 | requests',
+  'endpoints | sharing | fail | channels | incidents | CPU s | longest turn, ms | turns > 50 ms | late p50 | p99 | at nodes p99 | longest | requests',
 )
-for (const sharing of SHARING.filter((one) => givenSharing === undefined || one === givenSharing)) {
-  for (const hasChannels of CHANNELS) {
-    for (const count of givenCount === undefined ? COUNTS : [Number(givenCount)]) {
-      console.log((await measure({ count, sharing, hasChannels })).join(' | '))
+const chosen = <T extends string>(all: readonly T[], given: string | undefined) =>
+  all.filter((one) => given === undefined || one === given)
+for (const count of givenCount === undefined ? COUNTS : [Number(givenCount)]) {
+  for (const sharing of chosen(SHARING, givenSharing)) {
+    for (const beginning of chosen(BEGINNINGS, givenBeginning)) {
+      for (const channels of chosen(CHANNELS, givenChannels)) {
+        console.log((await measure({ count, sharing, beginning, channels })).join(' | '))
+      }
     }
   }
 }

@@ -7,14 +7,14 @@ import type { FleetOptions } from './fleet.ts'
 
 /** Simulated endpoints in a process of their own, so that their time is not ours. */
 export async function startFleetProcess(
-  options: Omit<FleetOptions, 'clock'>,
-): Promise<{ readonly urls: readonly string[]; stop(): void }> {
+  options: Omit<FleetOptions, 'clock' | 'onRequest'>,
+): Promise<{ readonly urls: readonly string[]; fail(overMs: number): void; stop(): void }> {
   const entry = fileURLToPath(new URL('./fleet-process.ts', import.meta.url))
   const child = fork(entry, [JSON.stringify(options)], { execArgv: ['--import', 'tsx'] })
   const { urls } = await new Promise<{ urls: string[] }>((resolve) => {
     child.once('message', (message) => resolve(message as { urls: string[] }))
   })
-  return { urls, stop: () => child.disconnect() }
+  return { urls, fail: (overMs) => void child.send(overMs), stop: () => child.disconnect() }
 }
 
 /** Processor time of this process since `start`, all threads, in microseconds. */
