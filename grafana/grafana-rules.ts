@@ -1,5 +1,5 @@
 import { panelOf } from './alert-panels.ts'
-import { type Alert, runbookUrl, unsilenced } from './alerts/alert.ts'
+import { type Addresses, type Alert, linksOf, unsilenced } from './alerts/alert.ts'
 import type { AlertGroup } from './alerts/alerts.ts'
 import { DATA_SOURCE_UID } from './uids.ts'
 import { yaml } from './yaml.ts'
@@ -8,7 +8,7 @@ import { yaml } from './yaml.ts'
  * The alerts as Grafana rules, in the format of its provisioning files: A is the number, B is the threshold. A missing
  * series is normal: a removed endpoint must not page, and `HeartlineAbsent` fires when all series are missing.
  */
-export function grafanaRules(groups: readonly AlertGroup[], runbooks?: string): string {
+export function grafanaRules(groups: readonly AlertGroup[], addresses?: Addresses): string {
   return yaml({
     apiVersion: 1,
     ...(DELETED_UIDS.length === 0 ? {} : { deleteRules: DELETED_UIDS.map((uid) => ({ orgId: 1, uid })) }),
@@ -17,7 +17,7 @@ export function grafanaRules(groups: readonly AlertGroup[], runbooks?: string): 
       name,
       folder: FOLDER,
       interval: INTERVAL,
-      rules: alerts.map((alert) => ruleOf(alert, keepFiringFor, runbooks)),
+      rules: alerts.map((alert) => ruleOf(alert, keepFiringFor, addresses)),
     })),
   })
 }
@@ -36,7 +36,7 @@ function uidOf({ name }: Pick<Alert, 'name'>): string {
   return `heartline-${kebab}`
 }
 
-function ruleOf(alert: Alert, keepFiringFor: string | null, runbooks?: string): object {
+function ruleOf(alert: Alert, keepFiringFor: string | null, addresses?: Addresses): object {
   const relativeTimeRange = { from: 600, to: 0 }
   const [type, bound] = 'above' in alert.fires ? ['gt', alert.fires.above] : ['lt', alert.fires.below]
   return {
@@ -80,7 +80,7 @@ function ruleOf(alert: Alert, keepFiringFor: string | null, runbooks?: string): 
     annotations: {
       summary: inGrafana(alert.summary),
       description: inGrafana(alert.description),
-      runbook_url: runbookUrl(alert.name, runbooks),
+      ...linksOf(alert, addresses),
     },
     isPaused: false,
   }

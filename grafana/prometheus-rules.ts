@@ -1,9 +1,9 @@
-import { expressionOf, runbookUrl } from './alerts/alert.ts'
+import { type Addresses, expressionOf, linksOf } from './alerts/alert.ts'
 import type { AlertGroup } from './alerts/alerts.ts'
 import { yaml } from './yaml.ts'
 
 /** The alerts as a Prometheus rule file. */
-export function prometheusRules(groups: readonly AlertGroup[], runbooks?: string): string {
+export function prometheusRules(groups: readonly AlertGroup[], addresses?: Addresses): string {
   return yaml({
     groups: groups.map(({ name, alerts, keepFiringFor }) => ({
       name,
@@ -16,7 +16,7 @@ export function prometheusRules(groups: readonly AlertGroup[], runbooks?: string
         annotations: {
           summary: alert.summary,
           description: alert.description,
-          runbook_url: runbookUrl(alert.name, runbooks),
+          ...linksOf(alert, addresses),
         },
       })),
     })),

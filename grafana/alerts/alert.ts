@@ -61,9 +61,29 @@ function indented(text: string): string {
   return text.replaceAll(/^/gm, '  ')
 }
 
-/** Heartline's page has the runbooks. `npm run grafana -- --runbooks URL` sets another address, such as that of its proxy. */
-const RUNBOOKS = 'http://127.0.0.1:9780/runbooks'
+/**
+ * Where an alert leads: to what the page shows of the node, network, gateway or Heartline, and to its runbook, which the page
+ * has too. `npm run grafana -- --page URL` sets the address at which readers reach it, `--runbooks URL` that of other runbooks.
+ */
+export function linksOf(
+  { name, scope }: Pick<Alert, 'name' | 'scope'>,
+  { page = 'http://127.0.0.1:9780', runbooks = `${trimmed(page)}/runbooks` }: Addresses = {},
+): { readonly page_url: string; readonly runbook_url: string } {
+  return { page_url: trimmed(page) + PAGES[scope], runbook_url: `${trimmed(runbooks)}/${name}` }
+}
 
-export function runbookUrl(alert: string, base: string = RUNBOOKS): string {
-  return `${base.replace(/\/+$/, '')}/${alert}`
+export interface Addresses {
+  readonly page?: string | undefined
+  readonly runbooks?: string | undefined
+}
+
+const PAGES: Readonly<Record<Alert['scope'], string>> = {
+  endpoint: '/endpoints/{{ $labels.network }}/{{ $labels.endpoint }}',
+  network: '/networks/{{ $labels.network }}',
+  gateway: '/gateway',
+  heartline: '/observer',
+}
+
+function trimmed(url: string): string {
+  return url.replace(/\/+$/, '')
 }

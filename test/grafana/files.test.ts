@@ -1,8 +1,10 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { type Addresses, linksOf } from '../../grafana/alerts/alert.ts'
 import { alertGroups } from '../../grafana/alerts/alerts.ts'
 import { generatedFiles } from '../../grafana/files.ts'
+import { routeOf } from '../../web/views/route.ts'
 import { checkout } from '../support/project.ts'
 
 const alerts = alertGroups().flatMap((group) => group.alerts)
@@ -29,10 +31,25 @@ test('the list of runbooks is complete', () => {
   expect(new Set(listed)).toEqual(new Set(alerts.map(({ name }) => name)))
 })
 
-test('another runbook address is written into the rules', () => {
-  const files = generatedFiles('https://wiki.example.org/heartline/')
+test('the address of the page is written into the rules, and another one of the runbooks', () => {
+  const linksIn = (addresses: Addresses) =>
+    generatedFiles(addresses)['grafana/prometheus/heartline.rules.yml']?.match(
+      /(?<=alert: HeartlineEndpointDown[^]*?)page_url: .*\n *runbook_url: .*/,
+    )?.[0]
+  const page = 'page_url: https://status.example.org/endpoints/{{ $labels.network }}/{{ $labels.endpoint }}'
 
-  expect(files['grafana/prometheus/heartline.rules.yml']).toContain(
-    'runbook_url: https://wiki.example.org/heartline/HeartlineEndpointDown',
-  )
+  expect(linksIn({ page: 'https://status.example.org/' })?.split(/\n */)).toEqual([
+    page,
+    'runbook_url: https://status.example.org/runbooks/HeartlineEndpointDown',
+  ])
+  expect(
+    linksIn({ page: 'https://status.example.org', runbooks: 'https://wiki.example.org/heartline/' })?.split(/\n */),
+  ).toEqual([page, 'runbook_url: https://wiki.example.org/heartline/HeartlineEndpointDown'])
+})
+
+test.each(alerts)('$name leads to a view of the page', (alert) => {
+  const { page_url: url } = linksOf(alert)
+
+  expect(url).not.toMatch(/undefined/)
+  expect(routeOf(new URL(url.replaceAll(/\{\{ \$labels\.(network|endpoint) \}\}/g, '$1')).pathname)).not.toBeNull()
 })

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { parse, stringify } from 'yaml'
 import type { Silencer } from '../../grafana/alerts/alert.ts'
-import { runbookUrl } from '../../grafana/alerts/alert.ts'
+import { linksOf } from '../../grafana/alerts/alert.ts'
 import { alertGroups } from '../../grafana/alerts/alerts.ts'
 import { grafanaRules } from '../../grafana/grafana-rules.ts'
 import { prometheusRules } from '../../grafana/prometheus-rules.ts'
@@ -217,10 +217,14 @@ function testRules(
   looks: readonly Look[],
   rules = prometheusRules([{ name: 'one', alerts: [alertOf(one)], keepFiringFor: null }]),
 ) {
-  const { name, severity, scope } = alertOf(one)
+  const alert = alertOf(one)
+  const { name, severity, scope } = alert
+  const links = linksOf(alert)
+  const { network = '', endpoint = '' } = one.labels
+  const page = links.page_url.replace('{{ $labels.network }}', network).replace('{{ $labels.endpoint }}', endpoint)
   const expected = {
     exp_labels: { ...PLACE, ...one.labels, severity, scope },
-    exp_annotations: { summary: one.summary, description: one.description, runbook_url: runbookUrl(name) },
+    exp_annotations: { summary: one.summary, description: one.description, ...links, page_url: page },
   }
   const document = {
     rule_files: ['rules.yml'],
