@@ -2,7 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { percent } from '../../web/views/format.ts'
 import { tally, toneOf } from '../../web/views/model.ts'
-import { isKnown, tagOf } from './negotiation.ts'
+import { sendKnown, tagOf } from './negotiation.ts'
 import { oneOf } from './parameters.ts'
 import { sendUnknown } from './problem.ts'
 import { type App, EndpointPath, NetworkPath, NOT_MODIFIED, operation, type RouteDeps, text } from './route.ts'
@@ -70,10 +70,8 @@ export function registerBadge(
 }
 
 function send(request: FastifyRequest, reply: FastifyReply, svg: string): FastifyReply {
-  const etag = tagOf(svg)
-  reply.headers({ etag, 'cache-control': CACHING, 'cross-origin-resource-policy': 'cross-origin' })
-  if (isKnown(request, etag)) return reply.code(304).send()
-  return reply.type('image/svg+xml; charset=utf-8').send(svg)
+  reply.headers({ 'cache-control': CACHING, 'cross-origin-resource-policy': 'cross-origin' })
+  return sendKnown(request, reply, tagOf(svg)) ?? reply.type('image/svg+xml; charset=utf-8').send(svg)
 }
 
 /** `up`, `2 of 3 up`, `unstable`, `halted`. */

@@ -3,7 +3,7 @@ import { type Incident, subjectOf } from '../core/incident/incident.ts'
 import type { Note } from '../core/incident/note.ts'
 import type { UnixMs } from '../core/time.ts'
 import { sentenceOf } from './incident-views.ts'
-import { isKnown, tagOf } from './negotiation.ts'
+import { sendKnown, tagOf } from './negotiation.ts'
 import { notesFor } from './note-routes.ts'
 import { span, stamp } from './plain-text.ts'
 import { kindOf, mainCondition } from './post-mortem.ts'
@@ -31,10 +31,7 @@ export function registerFeed(
     const ids = incidents.map(({ id }) => id)
     const notes = await notesFor(store, ids, request.audience)
     const body = renderFeed(incidents, { notes, audience: request.audience, startedAt })
-    const etag = tagOf(body)
-    reply.header('etag', etag)
-    if (isKnown(request, etag)) return reply.code(304).send()
-    return reply.type('application/atom+xml; charset=utf-8').send(body)
+    return sendKnown(request, reply, tagOf(body)) ?? reply.type('application/atom+xml; charset=utf-8').send(body)
   })
 }
 

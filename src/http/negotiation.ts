@@ -33,10 +33,15 @@ export function acceptsGzip({ headers }: FastifyRequest): boolean {
   )
 }
 
-/** Whether the client has this body. The comparison is weak (13.1.2): a cache may have weakened our ETag. */
-export function isKnown({ headers }: FastifyRequest, etag: string): boolean {
+/**
+ * Tags the reply, and sends 304 to a client that has this body; `null` if the body is still to be sent. The comparison is weak
+ * (13.1.2): a cache may have weakened our ETag.
+ */
+export function sendKnown({ headers }: FastifyRequest, reply: FastifyReply, etag: string): FastifyReply | null {
+  reply.header('etag', etag)
   const given = headers['if-none-match']
-  return given?.split(',').some((one) => one.trim().replace(/^W\//, '') === etag || one.trim() === '*') ?? false
+  const isKnown = given?.split(',').some((one) => one.trim().replace(/^W\//, '') === etag || one.trim() === '*')
+  return isKnown ? reply.code(304).send() : null
 }
 
 export function tagOf(body: string): string {
@@ -49,9 +54,7 @@ export function sendTagged(
   reply: FastifyReply,
   { body, etag }: { readonly body: string | CompressibleText; readonly etag: string },
 ): Promise<FastifyReply> | FastifyReply {
-  reply.header('etag', etag)
-  if (isKnown(request, etag)) return reply.code(304).send()
-  return sendCompressed(request, reply.type('application/json; charset=utf-8'), body)
+  return sendKnown(request, reply, etag) ?? sendCompressed(request, reply.type('application/json; charset=utf-8'), body)
 }
 
 export async function sendCompressed(

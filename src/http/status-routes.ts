@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { isKnown } from './negotiation.ts'
+import { sendKnown } from './negotiation.ts'
 import { oneOf } from './parameters.ts'
 import { sendUnknown } from './problem.ts'
 import { type App, EndpointPath, json, NetworkPath, NOT_MODIFIED, NoQuery, operation, type RouteDeps } from './route.ts'
@@ -32,12 +32,14 @@ export function registerStatus(app: App, { clock, scopes, writers }: StatusRoute
     const { body, etag, state } = writers[request.audience].whole()
     const failOn = request.query.fail_on
     const failed = state === 'down' ? failOn !== undefined : state === 'degraded' && failOn === 'degraded'
-    reply.header('etag', etag)
-    if (!failed && isKnown(request, etag)) return reply.code(304).send()
-    return reply
-      .code(failed ? 503 : 200)
-      .type('application/json; charset=utf-8')
-      .send(body)
+    const known = failed ? null : sendKnown(request, reply, etag)
+    return (
+      known ??
+      reply
+        .code(failed ? 503 : 200)
+        .headers({ etag, 'content-type': 'application/json; charset=utf-8' })
+        .send(body)
+    )
   })
 
   const networkRoute = operation({
