@@ -61,7 +61,7 @@ export function createMonitor(deps: MonitorDeps) {
     },
     onSkip(_key, reason, count) {
       metrics.schedulerSkipped(reason, count)
-      minutes.pollsSkipped(count)
+      minutes.pollsSkipped(reason, count)
     },
   })
   const calendar = createMaintenanceCalendar({

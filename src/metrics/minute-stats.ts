@@ -1,4 +1,5 @@
 import type { Clock } from '../clock.ts'
+import type { SkipReason } from '../core/poll-result.ts'
 import type { UnixMs } from '../core/time.ts'
 
 /** Keeps the daemon's figures of the last three hours, by minute. */
@@ -44,8 +45,9 @@ export function createMinuteStats({ clock, queueRows, residentBytes, requests }:
       const minute = current()
       minute.pollLagMs = Math.max(minute.pollLagMs, ms)
     },
-    pollsSkipped(count: number): void {
-      current().skips += count
+    pollsSkipped(reason: SkipReason, count: number): void {
+      // Nodes ask for fewer polls: that is no fault of Heartline's.
+      if (reason !== 'rate-limited') current().skips += count
     },
     committed(ms: number): void {
       const minute = current()

@@ -16,13 +16,14 @@ function setUp() {
   return { clock, recorder, ask: (count: number) => void (requests += count) }
 }
 
-test('a minute has the maximum of each gauge, and the increase of each counter', async () => {
+test('a minute has the maximum of each gauge, and the increase of each counter without polls that nodes did not want', async () => {
   const { clock, recorder, ask } = setUp()
 
   recorder.loopBlocked(20)
   recorder.loopBlocked(900)
   recorder.pollLate(5)
-  recorder.pollsSkipped(2)
+  recorder.pollsSkipped('late', 2)
+  recorder.pollsSkipped('rate-limited', 5)
   ask(4)
   recorder.sample()
   await clock.advance(MINUTE_MS)

@@ -78,7 +78,7 @@ export const OBSERVER_WORDS = {
   charts: 'The last hours, per minute',
   loopLag: 'Event-loop delay',
   pollLag: 'Poll start delay',
-  skipped: 'Polls skipped',
+  skipped: 'Polls skipped by Heartline',
   queue: 'Rows queued',
   commits: 'Slowest commit',
   events: 'Events',
