@@ -49,6 +49,7 @@ export function optionsOf({ chart, group, place, zoom, point }: ChartOptions): u
       },
     ],
     series: [{}, ...chart.series.map((series) => seriesOf(series, colours))],
+    bands: bandsOf(chart, colours),
     hooks: {
       drawClear: [(plot) => drawBands(plot, group, colours)],
       draw: [(plot) => drawThresholds(plot, chart, colours)],
@@ -118,6 +119,13 @@ function isShown(value: number | null, chart: Chart): value is number {
   if (value === null) return false
   if (isWide(chart)) return Number.isInteger(Math.round(Math.log10(value) * 1e6) / 1e6)
   return chart.unit !== 'count' || Number.isInteger(value)
+}
+
+/** Shades what is between the main line and the second one below it: p95 and p50. */
+function bandsOf({ series }: Chart, { soft }: Colours): uPlot.Band[] {
+  const [main, second] = (['main', 'second'] as const).map((look) => 1 + series.findIndex((one) => one.look === look))
+  if (!main || !second) return []
+  return [{ series: [main, second], fill: `color-mix(in srgb, ${soft} 18%, transparent)` }]
 }
 
 function strokeOf(series: Series | undefined, colours: Colours): string {

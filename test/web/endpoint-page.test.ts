@@ -75,6 +75,30 @@ describe.runIf(hasChromium)('an endpoint in Chromium', () => {
     expect(complaints).toEqual([])
   })
 
+  test('the latency chart is shaded between p50 and p95, and not above', async () => {
+    const { page } = await see()
+    await plots(page).nth(3).waitFor()
+
+    const shades = await page.locator('[data-chart="latency"] .u-over').evaluate((over) => {
+      const canvas = over.parentElement?.querySelector('canvas')
+      const context = canvas?.getContext('2d')
+      if (!canvas || !context) throw new Error('the chart has no canvas')
+      const [from, box] = [canvas.getBoundingClientRect(), over.getBoundingClientRect()]
+      // Logarithmic, from 80 % of the lowest p50 to 125 % of the maximum.
+      const height = (ms: number) => 1 - Math.log(ms / 8) / Math.log(1125 / 8)
+      const opacities = (ms: number) =>
+        [0.5, 0.52, 0.54, 0.56].map((place) => {
+          const [x, y] = [box.left - from.left + box.width * place, box.top - from.top + box.height * height(ms)]
+          return context.getImageData(Math.round(x * devicePixelRatio), Math.round(y * devicePixelRatio), 1, 1).data[3]
+        })
+      return { between: opacities(14), above: opacities(25) }
+    })
+
+    expect(shades.between.every((opacity) => Number(opacity) > 0)).toBe(true)
+    // One of them may be on a line of the grid.
+    expect(shades.above).toContain(0)
+  })
+
   test('Enter zooms in, down to single polls, and the Back button zooms out', async () => {
     const { page, complaints } = await see()
     await plots(page).nth(3).waitFor()
@@ -184,6 +208,23 @@ describe.runIf(hasChromium)('an endpoint in Chromium', () => {
     // One axis of time: what is below the other was at the same moment.
     expect(Math.abs((timeline?.x ?? 0) - (over?.x ?? 99))).toBeLessThanOrEqual(1)
     expect(Math.abs((timeline?.width ?? 0) - (over?.width ?? 99))).toBeLessThanOrEqual(2)
+  })
+
+  test('without a script has a sentence and a table below every heading of a chart, and no code for badges', async () => {
+    const { page } = await see({ scripts: false })
+
+    const charts = page.locator('figure.chart:has([data-chart])')
+    const headings = await charts.locator('h3').allTextContents()
+    expect(headings).toEqual(expect.arrayContaining(['Latency', 'Lag', 'Height']))
+    expect(await charts.locator('.still').allInnerTexts()).toEqual(
+      headings.map((title) => expect.stringMatching(`^${title}: from .*The chart needs JavaScript`)),
+    )
+    for (const table of await charts.locator('details').all()) {
+      await table.locator('summary').click()
+      expect(await table.locator('tbody tr').first().isVisible()).toBe(true)
+    }
+    expect(await page.locator('.badges img').count()).toBe(3)
+    expect(await page.locator('.badges code').count()).toBe(0)
   })
 
   test('shows times in the time zone of the browser, or in UTC', async () => {
