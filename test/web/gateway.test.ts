@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { DASHBOARDS } from '../../grafana/uids.ts'
 import { templateText } from '../../src/http/template-text.ts'
 import type { GatewayView } from '../../src/http/wire-gateway.ts'
+import type { EndpointView } from '../../src/http/wire-status.ts'
 import { view } from '../../web/views/gateway.ts'
 import { DEFAULT_SETTINGS, type Model } from '../../web/views/view.ts'
 import { textsOf } from './texts.ts'
@@ -58,10 +59,10 @@ function aGateway(over: Partial<GatewayView> = {}): GatewayView {
   }
 }
 
-function draw(data: GatewayView): HTMLElement {
+function draw(data: GatewayView, a: Partial<EndpointView> = {}): HTMLElement {
   const model: Model = {
     route: { view: 'gateway', params: {}, query: {} },
-    status: aStatus([aNetwork('one', [anEndpoint('a', { title: 'Node A' }), anEndpoint('b')])]),
+    status: aStatus([aNetwork('one', [anEndpoint('a', { title: 'Node A', ...a }), anEndpoint('b')])]),
     incidents: [],
     contact: { kind: 'live', by: 'events' },
     brand: { title: 'Heartline', hasLogo: false },
@@ -105,6 +106,12 @@ describe('the gateway page', () => {
       'b fallback 2nd 25 % 12 ms 2 0 0',
       'c lagging behind the other endpoints 0 % 12 ms 0 0 0',
     ])
+  })
+
+  test('an endpoint that is down now has no place in the order, though the order is older', () => {
+    const rows = textsOf(draw(aGateway(), { state: 'down' }), '[aria-labelledby=gateway-one] > .scroll tbody tr')
+
+    expect(rows.slice(0, 2)).toEqual(['Node A down down 75 % 12 ms 7 1 0', 'b fallback 1st 25 % 12 ms 2 0 0'])
   })
 
   test('the shares of answers add up to 100 %', () => {

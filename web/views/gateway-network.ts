@@ -6,7 +6,7 @@ import { html, nothing, svg, type TemplateResult } from './lit.ts'
 import { mark } from './mark.ts'
 import { endpointPath, networkPath } from './route.ts'
 import { GATEWAY_WORDS } from './words-gateway.ts'
-import { exclusionText, ROUTING_WORDS } from './words-routing.ts'
+import { exclusionOf, exclusionText, ROUTING_WORDS } from './words-routing.ts'
 
 /** The routing order of one network, why endpoints are excluded, and the outcome of its requests. */
 export function gatewayNetwork(network: Network, status: StatusView | null): TemplateResult {
@@ -14,13 +14,14 @@ export function gatewayNetwork(network: Network, status: StatusView | null): Tem
   const of = status?.networks.find((one) => one.name === name)
   const id = `gateway-${name}`
   const shares = sharesOf(endpoints.map(({ answered }) => answered))
-  const eligible = endpoints.filter(({ left_out: leftOut }) => leftOut === null).length
+  const shown = new Map(of?.endpoints.map((endpoint) => [endpoint.name, endpoint]))
+  const eligible = endpoints.filter((endpoint) => exclusionOf(endpoint, shown.get(endpoint.name)?.state) === null)
   return html`
     <section class="card wide" aria-labelledby=${id}>
       <h2 id=${id}>
         <a href=${networkPath(name)}>${of?.title ?? name}</a> <small>${GATEWAY_WORDS.order.toLowerCase()}</small>
       </h2>
-      ${eligible === 0 ? html`<p class="bad">${ROUTING_WORDS.noneHealthy}</p>` : nothing}
+      ${eligible.length === 0 ? html`<p class="bad">${ROUTING_WORDS.noneHealthy}</p>` : nothing}
       <div class="scroll" tabindex="0" role="region" aria-label="${of?.title ?? name}: ${GATEWAY_WORDS.order}">
         <table class="data">
           <thead>
@@ -36,14 +37,15 @@ export function gatewayNetwork(network: Network, status: StatusView | null): Tem
           </thead>
           <tbody>
             ${endpoints.map((endpoint, place) => {
-              const shown = of?.endpoints.find((one) => one.name === endpoint.name)
-              return html`<tr class=${endpoint.left_out === null ? '' : 'out'}>
+              const current = shown.get(endpoint.name)
+              const excluded = exclusionOf(endpoint, current?.state)
+              return html`<tr class=${excluded === null ? '' : 'out'}>
                 <th scope="row">
-                  ${shown === undefined ? nothing : mark(shown.state)}
-                  <a href=${endpointPath(name, endpoint.name)}>${shown?.title ?? endpoint.name}</a>
+                  ${current === undefined ? nothing : mark(current.state)}
+                  <a href=${endpointPath(name, endpoint.name)}>${current?.title ?? endpoint.name}</a>
                   ${endpoint.tier === 'fallback' ? html`<small>${ROUTING_WORDS.fallback}</small>` : nothing}
                 </th>
-                <td data-label=${GATEWAY_WORDS.place}>${standing(endpoint, place)}</td>
+                <td data-label=${GATEWAY_WORDS.place}>${standing(excluded, eligible.indexOf(endpoint))}</td>
                 <td class="share" data-label=${GATEWAY_WORDS.share}>${share(shares[place] ?? null)}</td>
                 <td class="n" data-label=${GATEWAY_WORDS.latency}>${endpoint.latency_seconds === null ? '–' : latency(endpoint.latency_seconds)}</td>
                 <td class="n" data-label=${GATEWAY_WORDS.attempts}>${count(endpoint.attempts)}</td>
@@ -60,11 +62,10 @@ export function gatewayNetwork(network: Network, status: StatusView | null): Tem
 }
 
 type Network = GatewayView['networks'][number]
-type Routed = Network['endpoints'][number]
 
-function standing({ left_out: leftOut }: Routed, place: number): TemplateResult {
-  if (leftOut !== null) {
-    return html`<span class="why"><span class="code">${leftOut}</span> ${exclusionText(leftOut)}</span>`
+function standing(excluded: string | null, place: number): TemplateResult {
+  if (excluded !== null) {
+    return html`<span class="why"><span class="code">${excluded}</span> ${exclusionText(excluded)}</span>`
   }
   const nth = ROUTING_WORDS.nth(place + 1)
   return place === 0 ? html`<b>${nth}</b>` : html`${nth}`

@@ -5,14 +5,16 @@ import { html, nothing, type TemplateResult } from './lit.ts'
 import { mark } from './mark.ts'
 import { endpointPath } from './route.ts'
 import { NETWORK } from './words-network.ts'
-import { exclusionText, ROUTING_WORDS } from './words-routing.ts'
+import { exclusionOf, exclusionText, ROUTING_WORDS } from './words-routing.ts'
 
 /** The endpoints in the order in which the gateway would try them now, and why the others are excluded. */
 export function routingOrder(routing: RoutingView, endpoints: readonly EndpointView[]): TemplateResult {
-  const eligible = routing.endpoints.filter(({ left_out: because }) => because === null)
-  const excluded = routing.endpoints.filter(({ left_out: because }) => because !== null)
+  const find = ({ name }: Routed) => endpoints.find((endpoint) => endpoint.name === name)
+  const reasonOf = (of: Routed) => exclusionOf(of, find(of)?.state)
+  const eligible = routing.endpoints.filter((of) => reasonOf(of) === null)
+  const excluded = routing.endpoints.filter((of) => reasonOf(of) !== null)
   const item = (of: Routed, text: string) => {
-    const endpoint = endpoints.find(({ name }) => name === of.name)
+    const endpoint = find(of)
     return html`<li>
       ${mark(endpoint?.state ?? 'unknown')}
       <p>
@@ -45,7 +47,7 @@ export function routingOrder(routing: RoutingView, endpoints: readonly EndpointV
             : html`<div>
                 <h3>${NETWORK.excluded}</h3>
                 <ul>
-                  ${excluded.slice(0, MAX_EXCLUDED).map((of) => item(of, exclusionText(of.left_out ?? '')))}
+                  ${excluded.slice(0, MAX_EXCLUDED).map((of) => item(of, exclusionText(reasonOf(of) ?? '')))}
                 </ul>
                 ${more(excluded, MAX_EXCLUDED)}
               </div>`

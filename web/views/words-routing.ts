@@ -1,3 +1,5 @@
+import type { StateView } from '../../src/http/wire-status.ts'
+
 /** What the gateway and the network page say about the routing order. */
 export const ROUTING_WORDS = {
   fallback: 'fallback',
@@ -26,6 +28,11 @@ const REASONS: Readonly<Record<string, string>> = {
   forked: 'on a minority branch',
   stalled: 'no new block while other endpoints advance',
   lagging: 'behind the other endpoints',
+}
+
+/** Why an endpoint is excluded now, by its current state where that is newer than the routing order. */
+export function exclusionOf({ left_out: leftOut }: { left_out: string | null }, state?: StateView): string | null {
+  return leftOut ?? (state === 'down' ? state : null)
 }
 
 /** Why an endpoint is excluded from routing, by the code of `core/routing/rank.ts` or of the gateway. */
