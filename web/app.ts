@@ -38,8 +38,8 @@ let connection: LiveConnection | null = null
 let failedNavigation: { readonly url: URL; readonly how: 'push' | 'back'; readonly navigations: number } | null = null
 const settings = createSettings(draw)
 let holdsOrder: typeof import('./readables.ts').holdsOrder | null = null
-/** The status by which endpoints are ordered, and the address that was open then. */
-let order: (Pick<Shown, 'route'> & Pick<Model, 'status'>) | null = null
+/** What endpoints and open incidents are ordered by. */
+let order: Model | null = null
 
 function access(): Access {
   return initialAccess !== 'open' && token() !== null ? 'signed-in' : initialAccess
@@ -77,9 +77,8 @@ function drawNow(): void {
   const current = shown === null ? null : model(shown)
   if (shown === null || current === null) return
   // Another address asks for another order.
-  if (order?.route !== shown.route || holdsOrder?.(page) !== true)
-    order = { route: shown.route, status: current.status }
-  const now = { ...current, orderedBy: order.status }
+  if (order?.route !== shown.route || holdsOrder?.(page) !== true) order = current
+  const now = { ...current, orderedBy: order }
   wasStale = now.contact.kind === 'stale'
   if (now.status === null && !isTakenOver) return markSnapshot(now)
   const view = shown.drawnView
@@ -368,7 +367,7 @@ function loadCursor(event: Event): void {
   if (
     isCursorLoaded ||
     !(target instanceof Element) ||
-    target.closest('.networks, .days, .sheet, [data-strip], [data-chart-table]') === null
+    target.closest('.networks, .events, .days, .sheet, [data-strip], [data-chart-table]') === null
   )
     return
   isCursorLoaded = true

@@ -27,7 +27,8 @@ export function moveCursor(readables: readonly Readable[], first: Event, goTo: (
     const box = one.getBoundingClientRect()
     const place = (at + 0.5) / cells
     cursor.style.left = `${place * 100}%`
-    if (cursor.parentElement !== one) one.append(cursor)
+    if (cells === 1) cursor.remove()
+    else if (cursor.parentElement !== one) one.append(cursor)
     tip.textContent = text
     tip.hidden = false
     if (!tip.isConnected) document.body.append(tip)

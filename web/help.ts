@@ -3,6 +3,7 @@ import { createDialog } from './dialog.ts'
 import { html, render } from './views/lit.ts'
 import { mark } from './views/mark.ts'
 import { WORDS } from './views/words.ts'
+import { COLUMNS } from './views/words-columns.ts'
 
 /** The help: keyboard shortcuts, and what states, columns and strips mean. */
 export function showHelp(): void {
@@ -56,13 +57,3 @@ const STATES = {
   maintenance: 'Planned in the configuration. Nothing is reported, and availability does not count it.',
   unknown: 'Not polled yet, or Heartline itself could not tell.',
 } satisfies Record<StateView, string>
-
-const COLUMNS = {
-  height: 'The newest block of the endpoint.',
-  lag: 'Blocks behind the head that the endpoints of the network agree on.',
-  beat: 'Age of the last message from the network that the node handled.',
-  failures: 'Failures in a row of the node’s own checks.',
-  latency: '95 of 100 polls of the last hour were answered within this time.',
-  day: 'States above, lag below. The height of a bad state is its share of the time; hatched: no data.',
-  available: 'Share of the known time in which the endpoint was up or degraded.',
-} as const

@@ -6,10 +6,11 @@ import { daySentence } from './views/day-bars.ts'
 import { zoomPath } from './views/span.ts'
 import { cellSentence } from './views/strip-cell.ts'
 import type { Settings } from './views/view.ts'
+import { COLUMNS } from './views/words-columns.ts'
 
 /** Adds the cursor to strips and small charts. Loaded when the reader's pointer or focus first comes to them. */
 export function readAll(deps: ReadablesDeps, first: Event): void {
-  moveCursor([strips(deps), days(deps), CHART_TABLES, TILES], first, deps.goTo)
+  moveCursor([strips(deps), days(deps), CHART_TABLES, TILES, HEADINGS], first, deps.goTo)
 }
 
 export interface ReadablesDeps {
@@ -63,6 +64,17 @@ const TILES: Readable = {
   far: 1,
   cellsOf: () => 1,
   tell: (tile) => tile.getAttribute('aria-label') ?? '',
+}
+
+/** Headings of the overview; one that sorts is a link, which can have the focus. */
+const HEADINGS: Readable = {
+  selector: '.networks thead a, .networks thead th',
+  far: 1,
+  cellsOf: () => 1,
+  tell(heading) {
+    const column = heading.closest('th')?.classList
+    return Object.entries(COLUMNS).find(([name]) => column?.contains(name))?.[1] ?? ''
+  },
 }
 
 /** The text of a step is its row of the chart's table: `19:03: State up, Lag 0 blocks`. */

@@ -92,6 +92,22 @@ describe.runIf(hasChromium)('incidents, the gateway and the observer in Chromium
     }
   })
 
+  test('an incident is told with one sentence and one length on all views', async () => {
+    const { address } = await start()
+    const told: string[] = []
+    for (const [path, selector] of [
+      ['/incidents', '.incident:has(a[href="/incidents/over"])'],
+      ['/endpoints/avalanche/own-2', '.happened li:has(a[href="/incidents/over"])'],
+      ['/incidents/over', '.subject'],
+    ] as const) {
+      const { page } = await show(`${address}${path}`)
+      const text = (await page.locator(selector).innerText()).replace(/\s+/g, ' ')
+      told.push(`${/was .*?refused/.exec(text)?.[0]}, ${/\b\d+ min\b.*?(?=\.|$)/.exec(text)?.[0]}`)
+    }
+
+    expect(new Set(told)).toEqual(new Set(['was down: connection refused, 2 min']))
+  })
+
   test('on a phone every cell of the gateway tables is in view, with the name of its column', async () => {
     const { address } = await start()
     const { page } = await show(`${address}/gateway`, { width: 390, height: 844 })

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { CONDITION_CODES, isRelative } from '../../src/core/verdict/condition.ts'
+import { publicMessage } from '../../src/http/status-views.ts'
 import { planAt } from '../../web/views/events.ts'
 import { age, duration, latency, unbroken } from '../../web/views/format.ts'
 import { incidentSentence, incidentTime } from '../../web/views/incident-sentence.ts'
@@ -63,6 +64,12 @@ test.each(CONDITION_CODES)(
     expect(atHead([anEndpoint('a', { conditions })])).toBe(isRelative(code) ? 0 : 1)
   },
 )
+
+test.each(CONDITION_CODES)('what the public reads of %s goes on with "is degraded: "', (code) => {
+  expect(publicMessage({ code, message: 'down from fra1 only: connection refused' })).not.toMatch(
+    /^(?:is|was|has|had|took|answers?|answered)\b|[.:]$/,
+  )
+})
 
 test('an incident is sorted by time, updated in place, and removed once closed or absorbed', () => {
   const old = anIncident('old', { opened_at: '2026-01-01T00:00:00.000Z' })

@@ -461,6 +461,17 @@ describe('the routing order', () => {
     expect(page.querySelector('.routing .aside')?.textContent).toContain('Current order.')
   })
 
+  test('no endpoint that is down now has a place in it, though the order is older', () => {
+    const [first, ...others] = ENDPOINTS
+    if (first === undefined) throw new Error('no endpoint')
+    const page = draw({
+      network: aNetwork('one', [first, ...others.map((one) => ({ ...one, state: 'down' as const }))]),
+    })
+
+    expect(textsOf(page, '.routing ol li').join()).not.toContain('Node B')
+    expect(textsOf(page, '.routing ul li')).toContain('Node B down')
+  })
+
   test('is cut short for very many endpoints', () => {
     const endpoints = Array.from({ length: 40 }, (_, n) => ({
       name: `n-${n}`,
@@ -584,6 +595,18 @@ test('has a bar for each of the last 90 days of every endpoint', () => {
   expect(bars?.querySelector('.down')?.getAttribute('d')).toBe('M3 0h2v3h-2zM6 0h2v12h-2z')
   expect(bars?.getAttribute('role')).toBe('slider')
   expect(bars?.getAttribute('aria-valuetext')).toMatch(/^up 2 d 11 h, down 12 h 1 min$/)
+})
+
+test('a day of which more is unknown than up has no green bar', () => {
+  const [strip] = DAYS.strips
+  if (strip === undefined) throw new Error('no strip')
+  const upOf = (unknown: number) =>
+    draw({ days: { ...DAYS, strips: [{ ...strip, states: '...d', mixed: [[3, 0, 60, 0, unknown]] }] } })
+      .querySelector('.bars .up')
+      ?.getAttribute('d')
+
+  expect(upOf(43_000)).toBe('M9 0h2v24h-2z')
+  expect(upOf(86_340)).toBe('')
 })
 
 test('a day tells its states, and the incidents of the endpoint and of its network', () => {

@@ -153,6 +153,31 @@ describe('the overview', () => {
     ])
   })
 
+  test('open incidents stay where they are while the reader is among them: closed ones say so, new ones come last', () => {
+    const status = aStatus([
+      aNetwork(
+        'one',
+        ['a', 'b', 'c', 'd', 'e', 'f'].map((name) => anEndpoint(name)),
+      ),
+    ])
+    const lines = (ids: string, before = ids) => {
+      const of = (all: string) =>
+        [...all].map((id) => anIncident(id, { endpoint: id, state: id === 'f' ? 'down' : 'degraded', conditions: [] }))
+      const page = draw(status, { incidents: of(ids), orderedBy: { status, incidents: of(before) } })
+      return all(page, '.incidents li').map(
+        (line) => `${text(line.querySelector('p'))?.replace(/\. .*/, '')} ${text(line.querySelector('.when'))}`,
+      )
+    }
+
+    expect(lines('ab')).toEqual(['ONE: a is degraded for 10 min', 'ONE: b is degraded for 10 min'])
+    expect(lines('bf', 'ab')).toEqual(['ONE: a closed', 'ONE: b is degraded for 10 min', 'ONE: f is down for 10 min'])
+    expect(lines('abcd', 'ab').map((line) => line?.slice(0, 6))).toEqual(['ONE: a', 'ONE: b', 'ONE: c', 'ONE: d'])
+    expect(lines('abcd')).toEqual(['ONE: 4 of 6 endpoints degraded for 10 min'])
+    expect(lines('d', 'abcd')).toEqual(['ONE: 1 of 6 endpoints degraded for 10 min'])
+    expect(lines('', 'abcd')).toEqual(['ONE: 4 incidents closed'])
+    expect(lines('')).toEqual([])
+  })
+
   test('describes an open incident by its current condition', () => {
     const message = 'no network message handled for 24 s'
     const now = { code: 'unreachable', message, since: '2026-01-01T00:00:00Z' } as const
@@ -209,8 +234,8 @@ describe('the overview', () => {
     expect(text(draw(aStatus([aNetwork('one', [endpoint])])).querySelector('td.available'))).toBe(sentence)
   })
 
-  test('all percentages have the same number of decimals, and 100 % none', () => {
-    const endpoints = [0.99903, 0.9988, 0.5, 1].map((ratio, at) =>
+  test('all percentages have the same number of decimals, and 100 % and 0 % none', () => {
+    const endpoints = [0.99903, 0.9988, 0.5, 1, 0.000_001, 0].map((ratio, at) =>
       anEndpoint(`node-${at}`, {
         availability: { ...anEndpoint('a').availability, '30d': { ratio, coverage: 1, fresh: 1 } },
       }),
@@ -221,6 +246,8 @@ describe('the overview', () => {
       '99.880 %',
       '50.000 %',
       '100 %',
+      '0.000 %',
+      '0 %',
     ])
   })
 
@@ -481,6 +508,16 @@ describe('a strip', () => {
     ])
     expect(strip?.querySelector('.up')?.getAttribute('d')).toBe('M0 4h3v10h-3z')
     expect(strip?.getAttribute('aria-valuetext')).toBe('up 37 min, degraded 30 s, down 22 min 30 s')
+  })
+
+  test('draws no part of a cell as up if more of it is unknown', () => {
+    const upOf = (unknown: number) =>
+      one(aStrip('a', 'ud', { mixed: [[1, 0, 60, 0, unknown]] }))
+        ?.querySelector('.up')
+        ?.getAttribute('d')
+
+    expect(upOf(400)).toBe('M0 4h2v10h-2z')
+    expect(upOf(500)).toBe('M0 4h1v10h-1z')
   })
 
   test('leaves no hatch, and counts no time, before the first poll of a new endpoint', () => {

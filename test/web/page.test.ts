@@ -230,6 +230,7 @@ describe.runIf(hasChromium)('the page in Chromium', () => {
     await page.locator('#search').fill('')
     await page.locator('#filter').selectOption('troubled')
     await page.getByText('No matching endpoints.').waitFor()
+    expect(await page.locator('section.network').count()).toBe(0)
     await page.locator('#filter').selectOption('')
     await page.getByRole('button', { name: 'Collapse Avalanche' }).click()
     await page.getByText('2 endpoints hidden').waitFor()
@@ -661,6 +662,49 @@ describe.runIf(hasChromium)('the page in Chromium', () => {
     await expect.poll(networks, { timeout: 20_000 }).toEqual(['Ethereum', 'Avalanche'])
   })
 
+  test('the card of open incidents holds its lines under the pointer', async () => {
+    const setting = setUp({ realClock: systemClock })
+    await setting.world.pollAll()
+    const at = systemClock.now()
+    const put = (name: string, openedAt: number, closedAt: number | null = null) =>
+      setting.incidents.put(incident({ id: name, endpoint: name, openedAt, closedAt }))
+    put('own-1', at - 60_000)
+    put('own-2', at - 50_000)
+    const { page } = await show(setting)
+    const lines = () => page.locator('.incidents li a').allTextContents()
+    await page.locator('.incidents li').nth(1).waitFor()
+
+    // The code is loaded with the first move.
+    await page.locator('[data-strip]').first().hover()
+    await page.locator('.tipbox').waitFor()
+    await page.locator('.incidents li').nth(1).hover()
+    put('own-1', at - 60_000, at)
+    put('gone', at - 90_000)
+    await page.locator('.incidents').getByText('closed', { exact: true }).waitFor()
+    await page.locator('.incidents li').nth(2).waitFor()
+    expect(await lines()).toEqual(['Avalanche: Own node 1', 'Avalanche: Own node 2', 'Avalanche: gone'])
+
+    await page.locator('h1').hover()
+    await expect.poll(lines, { timeout: 20_000 }).toEqual(['Avalanche: gone', 'Avalanche: Own node 2'])
+  })
+
+  test('a heading of a column says what it means, to the pointer and by the keyboard', async () => {
+    const setting = setUp({ realClock: systemClock })
+    await setting.world.pollAll()
+    const { page, complaints } = await show(setting)
+    const heading = page.getByRole('columnheader', { name: 'p95, 1 h' }).first()
+
+    await heading.hover()
+    await expect.poll(() => page.locator('.tipbox').textContent()).toMatch(/^95 of 100 polls of the last hour/)
+    await page.mouse.move(2, 2)
+    await page.locator('.tipbox').waitFor({ state: 'hidden' })
+    await page.keyboard.press('/')
+    while ((await page.evaluate(() => document.activeElement?.textContent)) !== 'Lag') await page.keyboard.press('Tab')
+
+    await expect.poll(() => page.locator('.tipbox').textContent()).toMatch(/^Blocks behind the head/)
+    expect(complaints).toEqual([])
+  })
+
   test('headings stay in view, sort without a reload, and are reached by the keyboard on a phone too', async () => {
     const many = Array.from({ length: 30 }, (_, at) => ({ ...NODE, name: `n${at}`, title: `n${at}` }))
     const setting = setUp({ realClock: systemClock, networks: [{ network: network(), endpoints: many }] })
@@ -724,7 +768,6 @@ describe.runIf(hasChromium)('the page in Chromium', () => {
     )
 
     expect(loaded.length).toBeGreaterThan(4)
-    console.log('BYTES', bytes)
     expect(bytes).toBeLessThan(25_000)
   })
 })

@@ -7,6 +7,7 @@ import { summary } from './strip.ts'
 import { lasted } from './strip-cell.ts'
 import { day } from './when.ts'
 import { WORDS } from './words.ts'
+import { EVENT_WORDS } from './words-events.ts'
 
 /**
  * A bar for each of the last 90 days of an endpoint. Down hangs from the top and degraded stands at the bottom, as tall as
@@ -75,8 +76,8 @@ export function daySentence(of: StripView, at: number, days: DaysView): string {
     const what = cause === 'halted' || cause === 'forked' ? WORDS[cause].toLowerCase() : state
     return `${what} ${WORDS.since} ${duration(Math.round(seconds))}`
   })
-  const more = found.length > MOST_TOLD ? `; ${WORDS.more(found.length - MOST_TOLD)}` : ''
-  return `${times}. ${WORDS.incidentsOf(found.length)}: ${texts.join('; ')}${more}`
+  const more = found.length > MOST_TOLD ? `; ${EVENT_WORDS.more(found.length - MOST_TOLD)}` : ''
+  return `${times}. ${EVENT_WORDS.incidentsOf(found.length)}: ${texts.join('; ')}${more}`
 }
 
 interface Shares {
@@ -91,13 +92,15 @@ function sharesOf(of: StripView, at: number, { from, to }: DaysView): Shares {
   const letter = of.states[at]
   const mixed = of.mixed.find(([place]) => place === at)
   const dayMs = Math.min(DAY_MS, Date.parse(to) - Date.parse(from) - at * DAY_MS)
-  const [, degraded, down, maintenance] = mixed ?? [at, 0, 0, 0]
+  const [, degraded, down, maintenance, unknown] = mixed ?? [at, 0, 0, 0, 0]
   const whole = (name: StateView) => (mixed === undefined && letter === LETTER[name] ? 1 : 0)
   const share = (name: StateView, seconds: number) => whole(name) || Math.min(1, (seconds * 1000) / Math.max(1, dayMs))
-  const isKnown = letter !== '.' && letter !== '-'
+  // What is mostly unknown is not up.
+  const isMostlyUnknown = dayMs / 1000 - degraded - down < 2 * unknown
+  const isUp = letter !== '.' && letter !== '-' && whole('maintenance') === 0 && !isMostlyUnknown
   return {
-    ground: isKnown ? 0 : 1,
-    up: isKnown && whole('maintenance') === 0 ? 1 : 0,
+    ground: isUp || whole('maintenance') ? 0 : 1,
+    up: isUp ? 1 : 0,
     degraded: share('degraded', degraded),
     down: share('down', down),
     maintenance: share('maintenance', maintenance),

@@ -8,6 +8,7 @@ import { toneOf, worstFirst } from './model.ts'
 import { stateCounts, whereTheyAre } from './network-facts.ts'
 import { networkPath } from './route.ts'
 import { WORDS } from './words.ts'
+import { EVENT_WORDS } from './words-events.ts'
 
 /** A network for other pages: its state, and the last 90 days of its endpoints, worst first. It has no script. */
 export function embed(network: NetworkView, days: DaysView | null, nowMs: number): TemplateResult {
@@ -28,7 +29,7 @@ export function embed(network: NetworkView, days: DaysView | null, nowMs: number
           </li>`
         })}
       </ul>
-      ${more > 0 ? html`<p>${WORDS.more(more)}</p>` : nothing}
+      ${more > 0 ? html`<p>${EVENT_WORDS.more(more)}</p>` : nothing}
       <p><small>${WORDS.asOf(moment(nowMs, 'utc'))}</small></p>
     </main>
   `

@@ -3,28 +3,48 @@ import type { MaintenanceView, StatusView } from '../../src/http/wire-status.ts'
 import { ticking } from './endpoint-row.ts'
 import { age, unbroken, type Zone } from './format.ts'
 import { incidentSentence, incidentTime, whoseFault } from './incident-sentence.ts'
-import { html, nothing, type TemplateResult } from './lit.ts'
+import { html, nothing, repeat, type TemplateResult } from './lit.ts'
 import { mark } from './mark.ts'
 import { incidentPath } from './route.ts'
+import type { Model } from './view.ts'
 import { titleOf, WORDS } from './words.ts'
+import { EVENT_WORDS } from './words-events.ts'
 
-/** The open incidents of all networks, worst first; many of the same cause are one line. */
+/**
+ * The open incidents of all networks, or of one, worst first; many of the same cause are one line. While the reader is
+ * among them, each line stays where it is: one that closes says so, and a new one comes last.
+ */
 export function incidentsSection(
-  incidents: readonly IncidentSummaryView[],
-  status: StatusView,
-  zone: Zone,
-  nowMs: number,
+  { incidents: all, status, settings: { zone }, nowMs, orderedBy }: Model,
+  network?: string,
 ): TemplateResult | typeof nothing {
-  if (incidents.length === 0) return nothing
-  const groups = byCause(worstIncidentsFirst(incidents.map((incident) => asOfNow(incident, status))))
-  const shown = groups.slice(0, MOST_LINES)
-  const more = incidents.length - shown.reduce((sum, group) => sum + group.length, 0)
+  const own = (of: readonly IncidentSummaryView[]) =>
+    of.filter((one) => network === undefined || one.network === network)
+  const incidents = own(all)
+  const before = own(orderedBy?.incidents ?? all)
+  if (status === null || incidents.length + before.length === 0) return nothing
+  const open = new Map(incidents.map((incident) => [incident.id, incident]))
+  const news = incidents.filter(({ id }) => before.every((known) => known.id !== id))
+  const lines = [before, news].flatMap((of) => byCause(worstIncidentsFirst(of)))
+  const shown = lines.slice(0, MOST_LINES)
+  const more = lines.slice(MOST_LINES).flatMap((line) => line.filter(({ id }) => open.has(id))).length
   return html`
     <section class="events incidents ${worst(incidents)}" aria-labelledby="incidents">
-      <h2 id="incidents">${WORDS.incidents}</h2>
+      <h2 id="incidents">${EVENT_WORDS.incidents}</h2>
       <ul>
-        ${shown.map((group) => (group.length > 1 ? groupItem(group, status, zone, nowMs) : group.map((incident) => incidentItem(incident, status, zone, nowMs))))}
-        ${more > 0 ? html`<li><a href="/incidents?open=true">${WORDS.more(more)}</a></li>` : nothing}
+        ${repeat(
+          shown,
+          ([first]) => first?.id,
+          (line) => {
+            const now = line.flatMap(({ id }) => open.get(id) ?? [])
+            if (now.length === 0) return closedItem(line, status)
+            const current = now.map((incident) => asOfNow(incident, status))
+            return line.length > 1
+              ? groupItem(current, status, zone, nowMs)
+              : current.map((incident) => incidentItem(incident, status, zone, nowMs))
+          },
+        )}
+        ${more > 0 ? html`<li><a href="/incidents?open=true">${EVENT_WORDS.more(more)}</a></li>` : nothing}
       </ul>
     </section>
   `
@@ -92,10 +112,23 @@ function groupItem(
   return html`
     <li>
       ${mark(state === 'down' ? 'down' : 'degraded')}
-      <p><a href="/incidents?open=true&network=${encodeURIComponent(network)}">${of?.title ?? network}: ${WORDS.endpointsOf(group.length, of?.endpoints.length ?? group.length)}</a> ${flapping ? WORDS.flapping : WORDS.states[state].toLowerCase()}${why === '' ? nothing : `: ${unbroken(why)}`}</p>
+      <p><a href="/incidents?open=true&network=${encodeURIComponent(network)}">${of?.title ?? network}: ${EVENT_WORDS.endpointsOf(group.length, of?.endpoints.length ?? group.length)}</a> ${flapping ? WORDS.flapping : WORDS.states[state].toLowerCase()}${why === '' ? nothing : `: ${unbroken(why)}`}</p>
       <span class="when">${WORDS.since} ${ticking(oldest, zone, nowMs)}</span>
     </li>
   `
+}
+
+/** A line whose incidents have all closed since the reader came to it. */
+function closedItem(line: readonly IncidentSummaryView[], status: StatusView): TemplateResult {
+  const [{ id, network, endpoint }] = line as [IncidentSummaryView]
+  const [path, title] =
+    line.length === 1
+      ? [incidentPath(id), titleOf(status, network, endpoint === null ? null : [endpoint])]
+      : [
+          `/incidents?network=${encodeURIComponent(network)}`,
+          `${titleOf(status, network, null)}: ${EVENT_WORDS.incidentsOf(line.length)}`,
+        ]
+  return html`<li>${mark('up')}<p><a href=${path}>${title}</a></p><span class="when">${EVENT_WORDS.closed}</span></li>`
 }
 
 function mainReason({ conditions, state }: IncidentSummaryView): string {
@@ -141,13 +174,13 @@ export function maintenanceSection(status: StatusView, nowMs: number): TemplateR
   const more = ahead.length - MOST_AHEAD
   return html`
     <section class="events maintenance" aria-labelledby="maintenance">
-      <h2 id="maintenance">${WORDS.maintenance}</h2>
+      <h2 id="maintenance">${EVENT_WORDS.maintenance}</h2>
       <ul>
-        ${running.map((period) => maintenanceItem(period, status, WORDS.until(until(period.until, nowMs)), period.until))}
+        ${running.map((period) => maintenanceItem(period, status, EVENT_WORDS.until(until(period.until, nowMs)), period.until))}
         ${ahead
           .slice(0, MOST_AHEAD)
-          .map((period) => maintenanceItem(period, status, WORDS.ahead(until(period.from, nowMs)), period.from))}
-        ${more > 0 ? html`<li>${WORDS.more(more)}</li>` : nothing}
+          .map((period) => maintenanceItem(period, status, EVENT_WORDS.ahead(until(period.from, nowMs)), period.from))}
+        ${more > 0 ? html`<li>${EVENT_WORDS.more(more)}</li>` : nothing}
       </ul>
     </section>
   `

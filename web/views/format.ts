@@ -97,9 +97,10 @@ export function minute(ms: number, zone: Zone): string {
   return FORMATS[zone].minute.format(ms)
 }
 
-/** A ratio, never rounded up and always with as many digits, so that ratios of one view compare: `99.980 %`; `100 %` only for 1. */
+/** A ratio, never rounded up and always with as many digits, so that ratios of one view compare: `99.980 %`; `100 %` and `0 %` only for 1 and 0. */
 export function percent(ratio: number, digits = 3): string {
   if (ratio >= 1) return '100 %'
+  if (ratio === 0) return '0 %'
   const scale = 10 ** digits
   return `${(Math.floor(ratio * 100 * scale + 1e-7) / scale).toFixed(digits)} %`
 }

@@ -75,15 +75,13 @@ async function load(sources: Sources, { params }: Route): Promise<Answer<Data>> 
 function current({ status, data, orderedBy }: Model<Data>): NetworkView {
   const find = (of: StatusView | null | undefined) => of?.networks.find(({ name }) => name === data.network.name)
   const network = find(status) ?? data.network
-  const before = find(orderedBy) ?? network
+  const before = find(orderedBy?.status) ?? network
   return { ...network, endpoints: [...inOrderOf(worstFirst(before.endpoints), network.endpoints)] }
 }
 
 function draw(model: Model<Data>): TemplateResult {
   const network = current(model)
-  const { incidents, status, settings, nowMs } = model
   const { blocks, routing } = model.data
-  const ownIncidents = status === null ? [] : incidents.filter((incident) => incident.network === network.name)
   return html`
     <header class="subject">
       <p class="within"><a href="/">${WORDS.places.overview}</a> <span aria-hidden="true">/</span></p>
@@ -92,8 +90,8 @@ function draw(model: Model<Data>): TemplateResult {
       ${network.halted ? html`<p class="alarm">${WORDS.halted}</p>` : nothing}
       ${network.forked ? html`<p class="alarm">${WORDS.forked}</p>` : nothing}
     </header>
-    ${silenceNotes(model.data.silences, { network: network.name }, settings.zone)}
-    ${status === null ? nothing : incidentsSection(ownIncidents, status, settings.zone, nowMs)} ${lastDay(network, model)}
+    ${silenceNotes(model.data.silences, { network: network.name }, model.settings.zone)}
+    ${incidentsSection(model, network.name)} ${lastDay(network, model)}
     ${lastDays(network, model)}
     ${blocks === null ? names(network, model) : chains(network, blocks, routing, model)}
     ${guard([network.title, model.origin, badgeVersion(network)], () => badges(network, model.origin ?? ''))}

@@ -82,11 +82,11 @@ function overview(model: Model<Data>): TemplateResult {
   if (status === null) return html`<section class="verdict unknown"><h1>${WORDS.connecting} …</h1></section>`
   const stale = contact.kind === 'stale'
   const tone = stale ? 'unknown' : toneOf(status.state, status.networks)
-  const { incidents, nowMs, settings, route } = model
+  const { nowMs, route } = model
   const strips = byKey(model.data?.strips ?? null)
   const latencyOf = (network: string) => (endpoint: EndpointView) =>
     strips.get(`${network}/${endpoint.name}`)?.recent_latency_p95_seconds ?? null
-  const order = networksWorstFirst((model.orderedBy ?? status).networks)
+  const order = networksWorstFirst((model.orderedBy?.status ?? status).networks)
   const wanted = inOrderOf(order, status.networks).map((network) => {
     const { endpoints: before } = order.find(({ name }) => name === network.name) ?? network
     const asked = query?.queried(network, route.query, latencyOf(network.name), before)
@@ -94,7 +94,7 @@ function overview(model: Model<Data>): TemplateResult {
   })
   const shown = wanted.reduce((sum, { endpoints }) => sum + endpoints.length, 0)
   return html`
-    ${verdict(status, tone, model)} ${events?.incidentsSection(incidents, status, settings.zone, nowMs) ?? nothing}
+    ${verdict(status, tone, model)} ${events?.incidentsSection(model) ?? nothing}
     ${events?.maintenanceSection(status, nowMs) ?? nothing} ${tools(model, shown)}
     ${shown === 0 && status.networks.length > 0 ? html`<p class="no-match">${WORDS.noMatch} <a href="/">${WORDS.clear}</a></p>` : nothing}
     <div class=${isWall(model) ? 'networks wall' : 'networks'}>

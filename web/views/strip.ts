@@ -12,7 +12,12 @@ export function strip(of: StripView | undefined, key: string, title: string, spa
   const cells = of?.states.length ?? 0
   if (of === undefined || span === null || cells === 0) return html`<div class="strip"></div>`
   const mixed = new Map(of.mixed.map(([at, ...parts]) => [at, parts]))
-  const isMixed = (at: number, letter: string) => of.states[at] === letter && mixed.has(at)
+  const isPartlyUp = (at: number, letter: string) => {
+    const [degraded = 0, down = 0, maintenance = 0, unknown = 0] = mixed.get(at) ?? []
+    // What is mostly unknown is not up.
+    const up = secondsOf(at, cells, span) - degraded - down - maintenance - unknown
+    return of.states[at] === letter && mixed.has(at) && up >= unknown
+  }
   const heights = Array.from(of.states, (letter, at) => {
     const [degraded = 0, down = 0] = mixed.get(at) ?? []
     const share = mixed.has(at) ? (letter === 'd' ? down : degraded) / secondsOf(at, cells, span) : 1
@@ -41,7 +46,7 @@ export function strip(of: StripView | undefined, key: string, title: string, spa
         )}
         ${band(
           'up',
-          path(cells, 4, TALL, (at) => of.states[at] === 'u' || isMixed(at, 'd') || isMixed(at, 'g')),
+          path(cells, 4, TALL, (at) => of.states[at] === 'u' || isPartlyUp(at, 'd') || isPartlyUp(at, 'g')),
         )}
         ${band(
           'maintenance',

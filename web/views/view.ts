@@ -37,8 +37,8 @@ export interface Model<Data = unknown> {
   readonly route: Route
   /** `null` until the first response of the daemon. */
   readonly status: StatusView | null
-  /** An earlier status, by which endpoints are ordered while the reader is among them; otherwise it is the current one. */
-  readonly orderedBy?: StatusView | null
+  /** What endpoints and incidents are ordered by: earlier ones while the reader is among them. */
+  readonly orderedBy?: Pick<Model, 'status' | 'incidents'>
   /** Open incidents, newest first. */
   readonly incidents: readonly IncidentSummaryView[]
   readonly contact: Contact

@@ -44,11 +44,15 @@ function tileText(endpoint: EndpointView, shown: string, p95: number | null): st
   const facts = [
     WORDS.states[endpoint.state].toLowerCase(),
     ...(head === undefined ? [] : [`${WORDS.columns.height.toLowerCase()} ${count(head.height)}`]),
-    ...(lag === null ? [] : [lag === 0 ? WORDS.atHead : WORDS.behind(lag)]),
+    ...(lag === null ? [] : [lag === 0 ? WORDS.atHead : behind(lag)]),
     ...(p95 === null ? [] : [WORDS.strip.latency(latency(p95))]),
   ]
   const named = endpoint.title.includes(shown) ? endpoint.title : `${shown}, ${endpoint.title}`
   return `${named}: ${facts.join(', ')}`
+}
+
+function behind(blocks: number): string {
+  return `${count(blocks)} ${blocks === 1 ? 'block' : 'blocks'} behind`
 }
 
 /** Filters by state, and by each condition that an endpoint has now. */
