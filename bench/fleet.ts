@@ -11,7 +11,7 @@ import { envelope } from '../src/simulator/multiversx.ts'
  * `fleet-process.ts` runs it outside the measured process.
  */
 export interface Fleet {
-  /** One URL per endpoint: `http://127.0.0.x:port/n/<i>`, without trailing slash. */
+  /** One URL per endpoint: `http://127.0.x.y:port/n/<i>`, without trailing slash. */
   readonly urls: readonly string[]
   /** Requests answered so far. */
   requests(): number
@@ -29,13 +29,16 @@ export interface FleetOptions {
   readonly chainId?: number
   /** Time until all answers have a new head. */
   readonly blockTimeMs?: number
-  /** Called for each request of an endpoint that has not failed. */
-  readonly onRequest?: (index: number) => void
   /** After this long, the next tenth of the endpoints has the next fault of `FAULTS`; without it, all are healthy. */
   readonly faultMs?: number
+  /** Instead of `faultMs`: the fault of an endpoint at this moment. */
+  readonly faultOf?: (index: number) => Fault | null
+  /** Of each request to an endpoint that has not failed: its path, which may go on behind the endpoint's, and its body if read. */
+  readonly onRequest?: (index: number, path: string, body: string) => void
 }
 
 const FAULTS = ['closes', 'hangs', 'fails', 'garbage', 'lags', 'limits', 'slow', 'closes late'] as const
+export type Fault = (typeof FAULTS)[number]
 const LAG_BLOCKS = 50
 const SLOW_MS = 300
 
@@ -66,6 +69,7 @@ const TYPE = { 'content-type': 'application/json' }
 
 export async function startFleet(options: FleetOptions): Promise<Fleet> {
   const { clock, family, count, origins = 1, chainId = 1, blockTimeMs = 2000, faultMs, onRequest } = options
+  const faultOf = options.faultOf ?? fromPeriod
   const startedAt = clock.monotonic()
   const wallAtStart = clock.now()
   let bodies = createBodies(family, chainId, 1, wallAtStart)
@@ -88,12 +92,15 @@ export async function startFleet(options: FleetOptions): Promise<Fleet> {
     const index = Number(INDEX_IN_URL.exec(url)?.[1])
     if (index < failed) return void message.socket.destroy()
     socketOf.set(index, message.socket)
-    onRequest?.(index)
     const fault = faultOf(index)
     const answers = fault === 'lags' ? laggingBodies : bodies
     const { liveness, block, status } = answers
-    if (fault === 'closes') return void message.socket.destroy()
+    if (fault === 'closes') {
+      onRequest?.(index, url, '')
+      return void message.socket.destroy()
+    }
     if (message.method === 'GET') {
+      onRequest?.(index, url, '')
       message.resume()
       return send(url.includes('/network/status') ? status : block)
     }
@@ -102,6 +109,7 @@ export async function startFleet(options: FleetOptions): Promise<Fleet> {
       asked += text
     })
     message.on('end', () => {
+      onRequest?.(index, url, asked)
       const start = `{"jsonrpc":"2.0","id":${ID_IN_REQUEST.exec(asked)?.[1] ?? null}`
       if (url.endsWith('/ext/health')) return send(liveness, start)
       send(answers[METHODS[METHOD_IN_REQUEST.exec(asked)?.[1] ?? ''] ?? 'block'], start)
@@ -127,7 +135,7 @@ export async function startFleet(options: FleetOptions): Promise<Fleet> {
     }
   }
 
-  function faultOf(index: number): (typeof FAULTS)[number] | null {
+  function fromPeriod(index: number): Fault | null {
     if (faultMs === undefined) return null
     const period = Math.floor((clock.monotonic() - startedAt) / faultMs)
     return index % 10 === period % 10 ? (FAULTS[period % FAULTS.length] ?? null) : null

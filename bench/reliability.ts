@@ -14,7 +14,7 @@ import { createRandom } from '../test/proof/random.ts'
 import { openScene, sumOf } from '../test/proof/scene.ts'
 import { startNodes } from '../test/proof/watched.ts'
 import { startDaemon } from '../test/support/daemon.ts'
-import { median } from './support.ts'
+import { figure, median, mustBeNone } from './support.ts'
 
 /**
  * What crashes and power cuts cost. 200 times a process that writes is killed; 500 times the power is cut, as test/proof/power.ts
@@ -38,15 +38,6 @@ const INCIDENTS = 500
 const FAILURES_PER_LIFE = 3
 const [part, seed = '1'] = process.argv.slice(2)
 const directory = mkdtempSync(join(tmpdir(), 'heartline-reliability-'))
-
-function figure(what: string, value: string | number): void {
-  console.log(`${what.padEnd(64)} ${typeof value === 'number' ? value.toLocaleString('en-US') : value}`)
-}
-
-function mustBeNone(what: string, count: number): void {
-  figure(what, count)
-  if (count > 0) process.exitCode = 1
-}
 
 async function kills(): Promise<void> {
   const folder = join(directory, 'kills')

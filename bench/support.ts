@@ -7,7 +7,7 @@ import type { FleetOptions } from './fleet.ts'
 
 /** Simulated endpoints in a process of their own, so that their time is not ours. */
 export async function startFleetProcess(
-  options: Omit<FleetOptions, 'clock' | 'onRequest'>,
+  options: Omit<FleetOptions, 'clock' | 'faultOf' | 'onRequest'>,
 ): Promise<{ readonly urls: readonly string[]; fail(overMs: number): void; stop(): void }> {
   const entry = fileURLToPath(new URL('./fleet-process.ts', import.meta.url))
   const child = fork(entry, [JSON.stringify(options)], { execArgv: ['--import', 'tsx'] })
@@ -21,6 +21,17 @@ export async function startFleetProcess(
 export function cpuSince(start: NodeJS.CpuUsage): number {
   const { user, system } = process.cpuUsage(start)
   return user + system
+}
+
+/** Prints a line of results. */
+export function figure(what: string, value: string | number): void {
+  console.log(`${what.padEnd(64)} ${typeof value === 'number' ? value.toLocaleString('en-US') : value}`)
+}
+
+/** Prints a line of results; this process ends with 1 unless it is 0. */
+export function mustBeNone(what: string, count: number): void {
+  figure(what, count)
+  if (count > 0) process.exitCode = 1
 }
 
 export function median(numbers: readonly number[]): number {

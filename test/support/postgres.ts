@@ -9,6 +9,8 @@ import { requirePackage } from './system-package.ts'
 /** A real PostgreSQL in a temporary folder, with a password; one for each test file. */
 export interface PostgresServer {
   readonly port: number
+  /** Of the process that has all others of the server as its children. */
+  readonly pid: number
   /** For `store.url`; each name is a new, empty database. */
   createDatabase(name?: string): Promise<string>
   /** Runs a statement as the superuser, by default in the database `postgres`. */
@@ -141,6 +143,9 @@ async function startServer(folder: string, settings: readonly string[]): Promise
   const self: PostgresServer = {
     get port() {
       return port
+    },
+    get pid() {
+      return server?.pid ?? 0
     },
     start,
     run,
