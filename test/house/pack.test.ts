@@ -130,6 +130,25 @@ test(
   2 * PATIENCE_MS,
 )
 
+test('the package holds the licence of every package in its program, each of which the bill of materials lists', () => {
+  const program = join(folder, 'node_modules/heartline/dist/src')
+  const texts = readdirSync(program).filter((file) => file.endsWith('.js'))
+  const bundled = texts.flatMap((file) =>
+    [
+      ...readFileSync(join(program, file), 'utf8').matchAll(
+        /^ *\/\/ node_modules\/(?:.*node_modules\/)?((?:@[^/]+\/)?[^/]+)\//gm,
+      ),
+    ].map(([, name]) => name),
+  )
+  const licenses = readFileSync(join(program, 'licenses.txt'), 'utf8').split(/^=== /m).slice(1)
+  const bill = readFileSync(join(folder, 'node_modules/heartline/sbom.cdx.json'), 'utf8')
+
+  const named = licenses.map((text) => /^(\S+) (\S+): \S+\n\n(?=\S)/.exec(text) ?? [])
+  expect(bundled.length).toBeGreaterThan(100)
+  expect(new Set(named.map(([, name]) => name))).toEqual(new Set(bundled))
+  for (const [, name, version] of named) expect(bill).toContain(`"pkg:npm/${name?.replace('@', '%40')}@${version}"`)
+})
+
 test('the bill of materials lists every package that runs with Heartline, and no other', () => {
   const lock = JSON.parse(readFileSync(join(checkout, 'package-lock.json'), 'utf8')) as {
     packages: Record<string, { readonly version?: string; readonly dev?: boolean; readonly optional?: boolean }>
