@@ -12,7 +12,7 @@ export function say(message: Message, publicUrl: string | null): Said {
   const late =
     sentAt - createdAt >= LATE_MS ? ` (${lateWord(type)} ${clockTime(createdAt)}, sent ${clockTime(sentAt)})` : ''
   const severity = severityOf(type, message.reports)
-  return { id, type, isOver: isClosing(type), subject, sentAt, severity, text: headline + late, items }
+  return { id, type, isOver: isClosing(type), subject, createdAt, sentAt, severity, text: headline + late, items }
 }
 
 /** A message in words, without any markup. */
@@ -24,6 +24,8 @@ export interface Said {
   readonly isOver: boolean
   /** Id of the first incident. */
   readonly subject: string
+  /** When what it says happened, or was found. */
+  readonly createdAt: UnixMs
   readonly sentAt: UnixMs
   readonly severity: 'critical' | 'warning' | 'ok' | 'info'
   /** One line that names network and endpoint. */

@@ -131,7 +131,7 @@ test('a webhook is signed so that the library of Standard Webhooks accepts it, a
 
   expect(verify(request?.body ?? '')).toMatchObject({
     type: 'incident.opened',
-    timestamp: new Date(opened.sentAt).toISOString(),
+    timestamp: new Date(opened.createdAt).toISOString(),
     data: {
       incidents: [{ id: 'incident-1', network: 'avalanche', endpoint: 'own-1', state: 'down', closed_at: null }],
     },

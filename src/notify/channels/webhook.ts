@@ -28,8 +28,9 @@ export const webhook: ChannelType<WebhookSettings> = {
   },
 }
 
-function bodyOf({ type, sentAt, text, items }: Said): object {
-  return { type, timestamp: time(sentAt), data: { incidents: items.map(incidentOf), text } }
+/** `timestamp` is that of the event, also in later attempts: https://github.com/standard-webhooks/standard-webhooks */
+function bodyOf({ type, createdAt, text, items }: Said): object {
+  return { type, timestamp: time(createdAt), data: { incidents: items.map(incidentOf), text } }
 }
 
 /** The shape of an incident in the API, with its links. */
