@@ -62,9 +62,8 @@ export function createHeardPlaces({ clock, heardMsAgo, hearsOthers, liveVantages
       const withinMs = 2 * intervalMs + VOTE_WITHIN_MS
       // In a shorter time no vote expires.
       const isReturning = until - from >= intervalMs - VOTE_WITHIN_MS && heardMs < Math.max(withinMs, returnMs)
-      return places.some(({ counted, lastPolledAt }) => {
+      return places.some(({ counted, lastPolledAt, since: expiredAt }) => {
         if (counted || lastPolledAt === null) return false
-        const expiredAt = lastPolledAt + withinMs
         if (expiredAt >= heardAt && expiredAt < now) return true
         return isReturning && lastPolledAt < until && expiredAt >= from
       })

@@ -64,6 +64,7 @@ export function createKeeper(deps: KeeperDeps) {
       configureRecorder(one)
       const ofNetwork = records.filter(({ network }) => network === name)
       recorder.restore(ofNetwork, maintained)
+      for (const incident of one.late) if (incidents.recentOf(incident.id) === undefined) recorder.adopt(incident)
       retain(one)
       one.isReady = true
     }
@@ -120,7 +121,7 @@ export function createKeeper(deps: KeeperDeps) {
     async keep(name: string): Promise<void> {
       if (kept.has(name)) return
       const recorder = createIncidentRecorder({ ...deps, placesOf })
-      const one = { name, recorder, since: clock.now(), isReady: false, judged: new Map(), saved: new Map() }
+      const one = { name, recorder, since: clock.now(), isReady: false, late: [], judged: new Map(), saved: new Map() }
       kept.set(name, one)
       loading ??= loadAll()
       await loading
@@ -130,6 +131,7 @@ export function createKeeper(deps: KeeperDeps) {
     adopt(incident: Incident): void {
       const one = kept.get(incident.network)
       if (one?.isReady === true) one.recorder.adopt(incident)
+      else one?.late.push(incident)
     },
 
     /** Another member keeps the network from now on: its incidents must be read again. */
@@ -192,6 +194,8 @@ interface KeptNetwork {
   readonly recorder: KeptRecorder
   /** Whether the incidents of earlier keepers were read. */
   isReady: boolean
+  /** Incidents that were stored while those of before were read, which may not have them. */
+  readonly late: Incident[]
   /** The merged health of each endpoint that was recorded last. */
   readonly judged: Map<EndpointKey, Health>
   /** The merged state of each endpoint that was stored last. */

@@ -32,12 +32,15 @@ async function house({
   live = [],
   leaseMs = 0,
   endpoints = [OWN],
+  pollMs = 0,
 }: {
   clock?: FakeClock
   store?: Store
   live?: readonly string[]
   leaseMs?: number
   endpoints?: readonly Endpoint[]
+  /** How long a poll takes. */
+  pollMs?: number
 } = {}) {
   const kept = store ?? (await opened({ path: ':memory:', clock })).store
   const board = createBoard()
@@ -86,7 +89,7 @@ async function house({
       verdict,
       since: at,
       conditions,
-      lastPolledAt: now,
+      lastPolledAt: now - pollMs,
       validUntil: now + 2 * INTERVAL,
     }
     return { vantage, member: vantage, health, turns: { down: at, up: at }, isImpaired: false }
@@ -184,6 +187,32 @@ test('an incident that an earlier keeper stored late ends when its endpoint is f
   keeper.adopt(incident({ id: 'late', network: 'ethereum', endpoint: 'own' }))
   await say({ fra1: 'up' })
 
+  expect(await stored()).toMatchObject([{ id: 'late', closedAt: expect.any(Number) }])
+})
+
+test('an incident that is stored late, after those of before were read and before they are continued, goes on too', async () => {
+  const { store, keeper, say, stored, incidents } = await house()
+  const late = incident({ id: 'late', network: 'ethereum', endpoint: 'own' })
+  const { incidents: read, savedHealth } = store
+  const areRead = new Promise<void>((resolve) => {
+    store.incidents = async (query) => {
+      const found = await read(query)
+      if (!query.open) resolve()
+      return found
+    }
+  })
+  // It is known to those who follow the other members' writes before all has been read.
+  store.savedHealth = async () => {
+    await areRead
+    store.saveIncident(incidentRecord(late))
+    keeper.adopt(late)
+    return savedHealth()
+  }
+
+  await keeper.keep('ethereum')
+
+  expect(incidents.open()).toMatchObject([{ id: 'late' }])
+  await say({ fra1: 'up' })
   expect(await stored()).toMatchObject([{ id: 'late', closedAt: expect.any(Number) }])
 })
 
@@ -307,6 +336,21 @@ test('while the database hangs, a place whose vote has expired since it answered
   await say({ fra1: 'down' })
 
   expect(incidents.open()).toMatchObject([{ state: 'down', vantages: ['fra1'] }])
+})
+
+test('a vote whose poll took long is awaited from its end on, not from its beginning', async () => {
+  const { keep, say, incidents, board, database } = await house({ live: ['fra1', 'nyc1'], pollMs: INTERVAL / 2 })
+  await keep()
+  for (let round = 0; round < 5; round++) await say({ fra1: 'up', nyc1: 'up' })
+  database.wasAway = true
+  for (let round = 0; round < 2; round++) await say({ fra1: 'down' })
+  expect(incidents.open()).toMatchObject([{ state: 'degraded', conditions: [{ code: 'partial' }] }])
+
+  Object.assign(database, { isAway: true, isNoticed: false })
+  await say({ fra1: 'down' })
+
+  expect(board.entry('ethereum', 'own')).toMatchObject({ confirmedBy: 1, health: { verdict: 'down' } })
+  expect(incidents.open()).toMatchObject([{ state: 'degraded', conditions: [{ code: 'partial' }] }])
 })
 
 test('while the database is away, and until the others were heard again, no open incident is closed', async () => {
