@@ -144,7 +144,7 @@ export interface ExchangeDeps {
 }
 
 const EXCHANGE_EVERY_MS = 1000
-/** Twice as long as it takes: a slow answer of the database is none that is missing. */
-const HEARD_FOR_MS = 2000
+/** A second between two attempts and one for each answer: a slow answer of the database is none that is missing. */
+const HEARD_FOR_MS = 3000
 /** A changed verdict is sent this soon, together with those that change with it. */
 const TOLD_WITHIN_MS = 100
