@@ -58,7 +58,7 @@ export function createPast(until: UnixMs): Past {
       while (at < until) {
         tellStories()
         const isDense = stories.some(({ from, to }) => from - NEAR_MS <= at && at <= to + NEAR_MS)
-        const stepMs = isDense ? MINUTE_MS : until - at > RECENT_MS ? OLD_STEP_MS : RECENT_STEP_MS
+        const stepMs = isDense ? MINUTE_MS : stepBefore(until - at)
         if (!stories.some(({ fault, isOn }) => isOn && fault === 'heartline-off')) yield stepMs
         at = Math.min(at + stepMs, beginnings.find((beginning) => beginning > at) ?? until)
       }
@@ -91,10 +91,12 @@ const HOUR_MS = 60 * MINUTE_MS
 const DAY_MS = 24 * HOUR_MS
 const PAST_MS = 90 * DAY_MS
 const NEAR_MS = 25 * MINUTE_MS
-const OLD_STEP_MS = HOUR_MS
-const RECENT_MS = 2 * DAY_MS
-/** One poll in each step of the charts of a day. */
-const RECENT_STEP_MS = 5 * MINUTE_MS
+
+/** One poll in each step of the charts of a day and of a week. */
+function stepBefore(leftMs: number): number {
+  if (leftMs <= 2 * DAY_MS) return 5 * MINUTE_MS
+  return leftMs <= 8 * DAY_MS ? 30 * MINUTE_MS : HOUR_MS
+}
 
 interface Story {
   readonly daysAgo: number

@@ -358,6 +358,19 @@ describe('an endpoint', () => {
     ])
   })
 
+  test('a label at the end of the time axis stands before its moment, so that it stays on the chart', async () => {
+    const { page } = await show()
+    const labels = [...page.querySelectorAll('.past-axis text')].map((label) => [
+      Number.parseFloat(label.getAttribute('x') ?? ''),
+      label.getAttribute('text-anchor'),
+    ])
+
+    expect(labels.at(-1)).toEqual([100, 'end'])
+    expect(labels.filter(([x]) => Number(x) < 90).map(([, anchor]) => anchor)).toEqual(
+      Array.from({ length: labels.length - 1 }, () => 'start'),
+    )
+  })
+
   test('says of a limit that it is off the chart', async () => {
     const at = async (lag: number) => {
       const { page } = await show({ buckets: (start) => aBucket(start, { up_seconds: 300 }, { lag_blocks_max: lag }) })

@@ -55,7 +55,11 @@ export function timeline({ title, group, cells, incidents }: Timeline): Template
         })}
       </svg>
       <svg class="past-axis" width="100%" height="17" aria-hidden="true" focusable="false">
-        ${ticks.map(({ ms, text }) => svg`<text x=${x(ms)} y="13">${text}</text>`)}
+        ${ticks.map(({ ms, text }) => {
+          // A label at the end would stick out.
+          const anchor = toMs - ms < 0.08 * (toMs - fromMs) ? 'end' : 'start'
+          return svg`<text x=${x(ms)} y="13" text-anchor=${anchor}>${text}</text>`
+        })}
       </svg>
     </div>
   `
