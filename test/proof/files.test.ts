@@ -171,8 +171,9 @@ describe('a store that another process has open', () => {
       expect(err).toContain('the store is in use')
     }
 
-    // Other tests have the machine as well: what counts is what it takes beyond loading the program.
-    expect(Math.min(...refused) - Math.min(...loaded)).toBeLessThan(1000)
+    // Other tests have the machine as well: what counts is what it takes beyond loading the program, which says how busy it is.
+    const second = Math.max(1000, 2 * Math.min(...loaded))
+    expect(Math.min(...refused) - Math.min(...loaded)).toBeLessThan(second)
     const { written, polls, dropped, failures } = await figuresOf(first)
     expect(dropped).toBe(0)
     expect(Object.values(failures).every((count) => count === 0)).toBe(true)
