@@ -164,8 +164,8 @@ describe('the overview', () => {
       const of = (all: string) =>
         [...all].map((id) => anIncident(id, { endpoint: id, state: id === 'f' ? 'down' : 'degraded', conditions: [] }))
       const page = draw(status, { incidents: of(ids), orderedBy: { status, incidents: of(before) } })
-      return all(page, '.incidents li').map(
-        (line) => `${text(line.querySelector('p'))?.replace(/\. .*/, '')} ${text(line.querySelector('.when'))}`,
+      return all(page, '.incidents li').map((line) =>
+        `${text(line.querySelector('p'))?.replace(/\. .*/, '')} ${text(line.querySelector('.when')) ?? ''}`.trim(),
       )
     }
 
@@ -466,13 +466,18 @@ describe('the overview', () => {
   test('parts the links of the footer', () => {
     const page = draw(aStatus([]), { access: 'public', version: '1.2.3' })
 
-    expect(text(page.querySelector('.foot p:last-child'))).toBe('Incident feed Runbooks API Heartline 1.2.3 Sign in')
+    expect(text(page.querySelector('.foot p:last-child'))).toBe('Incident feed Runbooks API Heartline 1.2.3')
   })
 
-  test('offers sign-in to the public, and sign-out after signing in', () => {
-    expect(text(draw(aStatus([]), { access: 'public' }).querySelector('.foot'))).toContain('Sign in')
-    expect(text(draw(aStatus([]), { access: 'signed-in' }).querySelector('.foot'))).toContain('Sign out')
-    expect(text(draw(aStatus([]), { access: 'open' }).querySelector('.foot'))).not.toContain('Sign')
+  test('leads the public to what it may see and to sign-in, others to every view, and offers sign-out', () => {
+    const links = (access: Model['access']) => textsOf(draw(aStatus([]), { access }), 'nav a')
+    const foot = (access: Model['access']) => text(draw(aStatus([]), { access }).querySelector('.foot'))
+    const all = ['Overview', 'Incidents', 'Gateway', 'Notifications', 'Observer']
+
+    expect(links('public')).toEqual(['Overview', 'Incidents', 'Observer', 'Sign in'])
+    expect([links('open'), links('signed-in')]).toEqual([all, all])
+    expect(foot('signed-in')).toContain('Sign out')
+    expect([foot('open'), foot('public')].join()).not.toContain('Sign')
   })
 })
 

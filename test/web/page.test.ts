@@ -671,7 +671,8 @@ describe.runIf(hasChromium)('the page in Chromium', () => {
     put('own-1', at - 60_000)
     put('own-2', at - 50_000)
     const { page } = await show(setting)
-    const lines = () => page.locator('.incidents li a').allTextContents()
+    const lines = async () =>
+      (await page.locator('.incidents li p').allTextContents()).map((line) => line.split(/ is | closed/, 1)[0]?.trim())
     await page.locator('.incidents li').nth(1).waitFor()
 
     // The code is loaded with the first move.

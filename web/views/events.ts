@@ -112,7 +112,7 @@ function groupItem(
   return html`
     <li>
       ${mark(state === 'down' ? 'down' : 'degraded')}
-      <p><a href="/incidents?open=true&network=${encodeURIComponent(network)}">${of?.title ?? network}: ${EVENT_WORDS.endpointsOf(group.length, of?.endpoints.length ?? group.length)}</a> ${flapping ? WORDS.flapping : WORDS.states[state].toLowerCase()}${why === '' ? nothing : `: ${unbroken(why)}`}</p>
+      <p><b>${of?.title ?? network}: ${EVENT_WORDS.endpointsOf(group.length, of?.endpoints.length ?? group.length)}</b> <a href="/incidents?open=true&network=${encodeURIComponent(network)}">${flapping ? WORDS.flapping : WORDS.states[state].toLowerCase()}${why === '' ? nothing : `: ${unbroken(why)}`}</a></p>
       <span class="when">${WORDS.since} ${ticking(oldest, zone, nowMs)}</span>
     </li>
   `
@@ -128,7 +128,7 @@ function closedItem(line: readonly IncidentSummaryView[], status: StatusView): T
           `/incidents?network=${encodeURIComponent(network)}`,
           `${titleOf(status, network, null)}: ${EVENT_WORDS.incidentsOf(line.length)}`,
         ]
-  return html`<li>${mark('up')}<p><a href=${path}>${title}</a></p><span class="when">${EVENT_WORDS.closed}</span></li>`
+  return html`<li>${mark('up')}<p><b>${title}</b> <a href=${path}>${EVENT_WORDS.closed}</a></p></li>`
 }
 
 function mainReason({ conditions, state }: IncidentSummaryView): string {
@@ -147,7 +147,7 @@ function incidentItem(incident: IncidentSummaryView, status: StatusView, zone: Z
   return html`
     <li>
       ${mark(state)}
-      <p><a href=${incidentPath(id)}>${who}</a> ${unbroken(incidentSentence(incident))}${fault === '' ? nothing : html`. <small>${fault}</small>`}</p>
+      <p><b>${who}</b> <a href=${incidentPath(id)}>${unbroken(incidentSentence(incident))}</a>${fault === '' ? nothing : html`. <small>${fault}</small>`}</p>
       <span class="when">${WORDS.since} ${/^[^,]+$/.test(lasted) ? ticking(openedAt, zone, nowMs) : unbroken(lasted)}</span>
     </li>
   `

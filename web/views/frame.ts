@@ -4,7 +4,7 @@ import { html, nothing, type TemplateResult } from './lit.ts'
 import { mark } from './mark.ts'
 import { toneOf } from './model.ts'
 import type { Route, ViewName } from './route.ts'
-import type { Access, Model, Settings } from './view.ts'
+import type { Model, Settings } from './view.ts'
 import { WORDS } from './words.ts'
 
 /** The frame around every view: navigation, connection status and settings. */
@@ -15,10 +15,12 @@ export function frame(model: Model, view: TemplateResult): TemplateResult {
     <header class="bar">
       <a class="brand" href="/">${brand.hasLogo ? html`<img src="/logo.svg" alt="" height="22" />` : pulse()}<span>${brand.title}</span></a>
       <nav aria-label=${WORDS.pages}>
-        ${PLACES.map(
-          ({ view: place, href }) =>
-            html`<a href=${href} aria-current=${currentOf(place, route.view)}>${WORDS.places[place]}</a>`,
+        ${PLACES.map(({ view: place, href, isLocked }) =>
+          isLocked && access === 'public'
+            ? nothing
+            : html`<a href=${href} aria-current=${currentOf(place, route.view)}>${WORDS.places[place]}</a>`,
         )}
+        ${access === 'public' ? signIn(route) : nothing}
       </nav>
       ${lamp(model)}
       <p class="printed">${WORDS.asOf(moment(model.nowMs, settings.zone))}</p>
@@ -29,7 +31,7 @@ export function frame(model: Model, view: TemplateResult): TemplateResult {
     <footer class="foot">
       <p class="choices">${choices(settings)}</p>
       <p>
-        ${access === 'closed' ? nothing : html`<a href="/feed.xml">${WORDS.feed}</a> <a href="/runbooks/README">${WORDS.runbooks}</a> <a href="/openapi.json">${WORDS.api}</a> <small>Heartline ${model.version}</small>`} ${signing(access, route)}
+        ${access === 'closed' ? nothing : html`<a href="/feed.xml">${WORDS.feed}</a> <a href="/runbooks/README">${WORDS.runbooks}</a> <a href="/openapi.json">${WORDS.api}</a> <small>Heartline ${model.version}</small>`} ${access === 'signed-in' ? html`<button type="button" data-act="sign-out">${WORDS.signOut}</button>` : nothing}
       </p>
     </footer>
   `
@@ -53,13 +55,20 @@ export function markedTitle(title: string, model: Model): string {
   return `${TITLE_MARK[toneOfAll(model)]}${title}`
 }
 
-const PLACES = [
+/** Where the navigation leads; the public only gets a sign-in form at those that are locked. */
+const PLACES: readonly Place[] = [
   { view: 'overview', href: '/' },
   { view: 'incidents', href: '/incidents' },
-  { view: 'gateway', href: '/gateway' },
-  { view: 'notifications', href: '/notifications' },
+  { view: 'gateway', href: '/gateway', isLocked: true },
+  { view: 'notifications', href: '/notifications', isLocked: true },
   { view: 'observer', href: '/observer' },
-] as const satisfies readonly { view: ViewName; href: string }[]
+]
+
+interface Place {
+  readonly view: keyof typeof WORDS.places
+  readonly href: string
+  readonly isLocked?: true
+}
 
 function announcements({ status, nowMs }: Model): readonly TemplateResult[] {
   const shown = (status?.announcements ?? []).filter(
@@ -120,16 +129,8 @@ function choices({ theme, zone, density }: Settings): TemplateResult {
   `
 }
 
-function signing(access: Access, { path }: Route): TemplateResult | typeof nothing {
-  switch (access) {
-    case 'public':
-      return html`<a href="/sign-in${path === undefined || path === '/' ? '' : `?to=${encodeURIComponent(path)}`}">${WORDS.signIn}</a>`
-    case 'signed-in':
-      return html`<button type="button" data-act="sign-out">${WORDS.signOut}</button>`
-    case 'open':
-    case 'closed':
-      return nothing
-  }
+function signIn({ path }: Route): TemplateResult {
+  return html`<a href="/sign-in${path === undefined || path === '/' ? '' : `?to=${encodeURIComponent(path)}`}">${WORDS.signIn}</a>`
 }
 
 function pulse(): TemplateResult {
