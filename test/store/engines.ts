@@ -8,10 +8,11 @@ import { createBatchWriter } from '../../src/store/postgres/batch-writer.ts'
 import { openDatabase } from '../../src/store/postgres/migrate.ts'
 import { createPartitions } from '../../src/store/postgres/partitions.ts'
 import { createQueries } from '../../src/store/postgres/queries.ts'
-import { createRetainer } from '../../src/store/postgres/retention.ts'
+import { createRetainer, sizeOf } from '../../src/store/postgres/retention.ts'
 import { createRollUp } from '../../src/store/postgres/roll-up.ts'
 import type { QueryCalls } from '../../src/store/reads.ts'
 import type { Retention } from '../../src/store/retention.ts'
+import { createRetainer as createFileRetainer } from '../../src/store/sqlite/retainer.ts'
 import { hasPostgres, type PostgresServer, startPostgres } from '../support/postgres.ts'
 import { benchOn, finish, lines, type OpenedStore, opened, RETENTION, temporaryDirectory } from './setting.ts'
 
@@ -27,13 +28,18 @@ export interface Engine {
 export interface Parts {
   write(batch: Batch): Promise<void>
   rollUp(now: number): Promise<void>
-  retain(now: number): Promise<void>
+  /** Above `maxSizeBytes`, the oldest polls are deleted early. */
+  retain(now: number, maxSizeBytes?: number): Promise<void>
+  /** Bytes in use. */
+  size(): Promise<number>
   readonly read: {
     readonly [K in keyof QueryCalls]: (...asked: Parameters<QueryCalls[K]>) => Promise<ReturnType<QueryCalls[K]>>
   }
   /** Empties it, for the next run of a property. */
   clear(): Promise<void>
 }
+
+const HUGE = 10 * 1024 ** 3
 
 /** Call it once in a file: it has one PostgreSQL for all its tests. */
 export function everyEngine(): readonly Engine[] {
@@ -65,7 +71,7 @@ export async function openPostgres(url: string, options: Partial<StoreOptions> =
   const store = await openStore({
     path: null,
     retention: RETENTION,
-    maxSizeBytes: 10 * 1024 ** 3,
+    maxSizeBytes: HUGE,
     clock: systemClock,
     log,
     ...options,
@@ -87,7 +93,13 @@ function benchOnSqlite(path: string, retention = RETENTION): Parts {
   return {
     write: async (batch) => void bench.writing.write(batch),
     rollUp: async (now) => finish(bench.rollUp.rollTo(now)),
-    retain: async (now) => finish(bench.retainer.pass(now)),
+    retain: async (now, maxSizeBytes = HUGE) => finish(createFileRetainer(bench.db, retention, maxSizeBytes).pass(now)),
+    async size() {
+      const [pages, free, bytes] = ['page_count', 'freelist_count', 'page_size'].map((name) =>
+        Number(bench.db.pragma(name, { simple: true })),
+      ) as [number, number, number]
+      return (pages - free) * bytes
+    },
     read: new Proxy({} as Parts['read'], {
       get:
         (_, kind: keyof QueryCalls) =>
@@ -107,17 +119,20 @@ async function benchOnPostgres(url: string, retention = RETENTION): Promise<Part
   const partitions = createPartitions(database)
   const signal = new AbortController().signal
   const rollUp = createRollUp(database)
-  const retainer = createRetainer({ database, partitions, retention, maxSizeBytes: 10 * 1024 ** 3, log: lines() })
+  const newRetainer = (maxSizeBytes: number) =>
+    createRetainer({ database, partitions, retention, maxSizeBytes, log: lines() })
   const newWriter = () => createBatchWriter({ database, partitions, vantageId: async () => 0, cluster: null })
   let writer = newWriter()
   let registered = new Map<number, Registration>()
   return {
     write: async (batch) => void (await writer.write(batch, registered)),
     async rollUp(now) {
-      await retainer.judge(now)
+      await newRetainer(HUGE).judge(now)
       await rollUp.rollTo(now, signal)
     },
-    async retain(now) {
+    size: () => sizeOf(database.query),
+    async retain(now, maxSizeBytes = HUGE) {
+      const retainer = newRetainer(maxSizeBytes)
       const verdict = await retainer.judge(now)
       await retainer.pass(now, verdict !== 'doubted', signal)
     },

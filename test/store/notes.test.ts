@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import type { Note } from '../../src/core/incident/note.ts'
 import { createFakeClock } from '../support/fake-clock.ts'
 import { everyEngine } from './engines.ts'
-import { BASE, benchOn, DAY_MS, finish } from './setting.ts'
+import { BASE, batchOf, DAY_MS } from './setting.ts'
 
 function noteOf(id: string, wanted: Partial<Note> = {}): Note {
   return { id, incident: 'a', at: BASE, isPublic: false, text: `note ${id}`, ...wanted }
@@ -25,14 +25,16 @@ describe('notes', () => {
     })
   }
 
-  test('are kept as long as hours are', () => {
-    const bench = benchOn(':memory:', { rawMs: DAY_MS, fiveMinutesMs: DAY_MS, hourMs: 2 * DAY_MS })
-    const notes = [noteOf('old'), noteOf('new', { at: BASE + 2 * DAY_MS })]
-    const events = notes.map((note) => ({ after: 0, event: { kind: 'save-note', note } as const }))
-    bench.writing.write({ polls: new Float64Array(), events })
+  for (const { name, bench } of engines) {
+    test(`${name} are kept as long as hours are`, async () => {
+      const parts = await bench({ rawMs: DAY_MS, fiveMinutesMs: DAY_MS, hourMs: 2 * DAY_MS })
+      const notes = [noteOf('old'), noteOf('new', { at: BASE + 2 * DAY_MS })]
+      const events = notes.map((note) => ({ kind: 'save-note', note }) as const)
+      await parts.write(batchOf([], events))
 
-    finish(bench.retainer.pass(BASE + 3 * DAY_MS))
+      await parts.retain(BASE + 3 * DAY_MS)
 
-    expect(bench.reading.notes(['a']).map(({ id }) => id)).toEqual(['new'])
-  })
+      expect((await parts.read.notes(['a'])).map(({ id }) => id)).toEqual(['new'])
+    })
+  }
 })

@@ -139,6 +139,22 @@ describe.skipIf(skip)('a database', () => {
     expect(await database.query('SELECT 1 AS one')).toEqual([{ one: 1 }])
   })
 
+  test('ends what takes too long, and frees the locks of a client that is gone without a word', async () => {
+    const database = await opened(await server.createDatabase())
+    const limits = `SELECT name, setting::int AS value FROM pg_settings
+      WHERE name = ANY('{statement_timeout,lock_timeout,idle_in_transaction_session_timeout,tcp_keepalives_idle}') ORDER BY name`
+
+    for (const use of ['all else', 'leases'] as const) {
+      const set = await database.query<{ name: string; value: number }>(limits, [], { use })
+      expect(Object.fromEntries(set.map(({ name, value }) => [name, value]))).toEqual({
+        idle_in_transaction_session_timeout: 5000,
+        lock_timeout: 5000,
+        statement_timeout: 10_000,
+        tcp_keepalives_idle: 10,
+      })
+    }
+  })
+
   test('rolls a transaction back when its work fails', async () => {
     const database = await opened(await server.createDatabase())
 
