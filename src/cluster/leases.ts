@@ -90,6 +90,8 @@ export function createLeases({ clock, tables, leaseMs, self, networks, hooks }: 
     const gone = [...held.values()].filter(
       ({ lease }) => lease.kind === kind && !known.some(({ name }) => name === lease.network),
     )
+    // Handing over takes a while, in which nothing is renewed.
+    if (plan.release.length > 0) await renew(me)
     const given = plan.release.flatMap((network) => held.get(keyOf({ kind, vantage, network })) ?? [])
     await release([...gone, ...given].map(({ lease }) => lease))
     const wanted = plan.claim.map((network) => ({ kind, vantage, network }))

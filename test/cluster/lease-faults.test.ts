@@ -182,6 +182,31 @@ test('leases of a dead member are taken over although the database is slow', asy
   expect(networks.filter((network) => second?.polls(network) && second.keeps(network))).toEqual(networks)
 })
 
+test('a member that joins gets its share, one network at a time, although all takes long', async () => {
+  const world = createFakeClock()
+  const database = createSimulatedDatabase(() => world.now())
+  const networks = Array.from({ length: 6 }, (_, at) => `n${at}`)
+  const leaseMs = 2000
+  const [first, second] = ['m0', 'm1'].map((id) => {
+    const travel = () => ({ thereMs: 175, backMs: 175, lost: 'no' as const })
+    const options = { id, vantage: 'v0', world, database, leaseMs, wallOffsetMs: 0, travel, networks }
+    return createSimulatedMember({ ...options, handsOverInMs: 1000 })
+  }) as [SimulatedMember, SimulatedMember]
+  first.start()
+  await advance(world, 20_000, STEP_MS)
+  const polled = (member: SimulatedMember) => networks.filter((network) => member.polls(network)).length
+
+  second.start()
+  const shares: string[] = []
+  await advance(world, 60_000, STEP_MS, () => {
+    const now = `${polled(first)}+${polled(second)}`
+    if (shares.at(-1) !== now) shares.push(now)
+  })
+
+  expect(shares).toEqual(['6+0', '5+0', '5+1', '4+1', '4+2', '3+2', '3+3'])
+  expectSettled([first, second], networks)
+})
+
 test('members that die, pause and lose statements never write with one token, and leave no network unpolled', async () => {
   await fc.assert(
     fc.asyncProperty(Scenario, async (given) => {

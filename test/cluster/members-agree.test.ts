@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { Verdict } from '../../src/core/verdict/condition.ts'
 import { stateAt } from '../../src/core/verdict/health.ts'
+import { createRandom } from '../proof/random.ts'
 import { createFakeClock } from '../support/fake-clock.ts'
 import {
   advance,
@@ -98,6 +99,33 @@ describe('what members show', () => {
     await pass(200)
 
     expect(shows(b).health.conditions[0]?.code).toBe('partial')
+  })
+
+  test.each([
+    ['a second', 1000, true],
+    ['two seconds if notifications are lost', 2000, false],
+  ] as const)('a changed verdict is shown by all ten members within %s', async (_, withinMs, hearsHints) => {
+    const { pass, member, shows, world } = createWorld()
+    const random = createRandom(3)
+    const upTo = (most: number) => Math.floor(random() * most)
+    const travel = () => ({ thereMs: upTo(50), backMs: upTo(50), lost: 'no' }) as const
+    const members = Array.from({ length: 10 }, (_, at) => member(`m${at}`, `v${at}`, { travel, hearsHints }))
+    await pass(6000)
+
+    for (let change = 0; change < 40; change++) {
+      await pass(20 * upTo(100))
+      const polled = members[upTo(members.length)] ?? expect.fail('there are ten')
+      const isUp = shows(polled).places.find(({ vantage }) => vantage === polled.vantage)?.state === 'up'
+      polled.says('n', isUp ? down(world.now()) : { verdict: 'up', since: world.now(), conditions: [] })
+      polled.pollNow()
+
+      await pass(withinMs)
+
+      for (const one of members) {
+        const place = shows(one).places.find(({ vantage }) => vantage === polled.vantage)
+        expect([change, one.id, place?.state]).toEqual([change, one.id, isUp ? 'down' : 'up'])
+      }
+    }
   })
 
   test('members of one place share its networks, and each sees the polls of the other', async () => {

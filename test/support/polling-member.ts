@@ -48,9 +48,10 @@ export function createPollingMember(options: PollingMemberOptions) {
     storeStatus: () => ({ reachable: true, since: 0, spoolRows: 0, lagMs: null }),
     hooks: {
       onOwned: (name) => void polled.add(name),
-      onReleased(name, isGivenBack) {
+      async onReleased(name, isGivenBack) {
         polled.delete(name)
         released.push([name, isGivenBack])
+        await clock.sleep(options.handsOverInMs ?? 0)
       },
       onKept: (name) => void kept.add(name),
       onDropped: (name) => void kept.delete(name),
@@ -103,6 +104,8 @@ export interface PollingMemberOptions {
   readonly leaseMs: number
   readonly networks: readonly string[]
   readonly isImpaired?: () => boolean
+  /** How long the last polls of a network take to be written before it is given back. */
+  readonly handsOverInMs?: number
   /** Whether it polls what it owns; by default it does. */
   readonly polls?: () => boolean
 }

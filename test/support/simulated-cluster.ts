@@ -72,7 +72,8 @@ export function createSimulatedDatabase(now: () => number) {
       )
     },
 
-    writeVotes(member, vantage, written) {
+    writeVotes(member, vantage, written, isUrgent) {
+      const before = version
       for (const vote of written) {
         const lease = { kind: 'poll', vantage, network: vote.network, token: vote.token } as const
         if (!holds(member, lease)) continue
@@ -80,6 +81,7 @@ export function createSimulatedDatabase(now: () => number) {
         version++
         votes.set(`${vantage} ${vote.network} ${vote.endpoint}`, { ...vote, vantage, member, version })
       }
+      if (isUrgent && version > before) hint(member, 'votes')
     },
 
     readVotes: (position, member) => ({
@@ -182,14 +184,16 @@ export function createSimulatedMember(options: SimulatedMemberOptions) {
     release: (...args) => call(() => sync.release(...args)),
     leave: (...args) => call(() => sync.leave(...args)),
     readVotes: (...args) => call(() => sync.readVotes(...args)),
-    onHint: (member, listener) => database.onHint(member, (of) => whenRunning(() => listener(of))),
-    writeVotes(member, of, votes) {
+    onHint(member, listener) {
+      return database.onHint(member, (of) => options.hearsHints !== false && whenRunning(() => listener(of)))
+    },
+    writeVotes(member, of, votes, isUrgent) {
       if (options.hasVotesRefused === true) return Promise.reject(new Error('refused'))
       for (const { network: name, token } of votes) {
         const isCurrent = database.holds(member, { kind: 'poll', vantage: of, network: name, token })
         if (!isCurrent) staleSends.push({ at: world.now(), member, vantage: of, network: name, token })
       }
-      return call(() => sync.writeVotes(member, of, votes))
+      return call(() => sync.writeVotes(member, of, votes, isUrgent))
     },
   }
 
@@ -201,6 +205,7 @@ export function createSimulatedMember(options: SimulatedMemberOptions) {
     leaseMs,
     networks,
     isImpaired: options.isImpaired ?? (() => false),
+    handsOverInMs: options.handsOverInMs ?? 0,
     polls: () => clock.monotonic() >= (options.pollsFrom ?? Number.NEGATIVE_INFINITY),
   })
   const { cluster, polled, kept } = member
@@ -258,6 +263,9 @@ export interface SimulatedMemberOptions {
   readonly travel: () => Travel
   readonly networks: readonly string[]
   readonly isImpaired?: () => boolean
+  readonly handsOverInMs?: number
+  /** Notifications of the database may be lost. */
+  readonly hearsHints?: boolean
   /** When it begins to poll what it owns, on its monotonic clock; at once by default. */
   readonly pollsFrom?: number
 }
