@@ -176,9 +176,12 @@ describe('what members show', () => {
 
     for (const value of [null, 'text', [], { verdict: 'sideways' }, { verdict: 'down', since: 'yesterday' }]) {
       for (const endpoint of ['own-1', '', 'unknown', '__proto__'])
-        database.tables.writeVotes('x', 'nyc1', [
-          { network: 'n', endpoint, token: lease?.token ?? 0, polledAt: 1e15, value },
-        ])
+        database.tables.writeVotes(
+          'x',
+          'nyc1',
+          [{ network: 'n', endpoint, token: lease?.token ?? 0, polledAt: 1e15, value }],
+          false,
+        )
       await pass(1000)
     }
 
