@@ -100,6 +100,8 @@ export interface OwnSubject {
   readonly member: string | null
 }
 
+/** One of them is in every subject of Heartline itself, by which the store finds them. */
+export const OWN_MARKS: readonly string[] = ['-heartline', '-gateway']
 const OWN_SUBJECT = /^([0-9a-z]{1,10})-(?:heartline|([a-z0-9-]{1,64})-gateway)(?:\.(.+))?$/
 
 /** The state that an open incident is in now, which may be better than the worst one that it reached. */

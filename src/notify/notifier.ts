@@ -11,7 +11,7 @@ import type { GatewayWatchDeps } from './gateway-watch.ts'
 import { createHeartbeat } from './heartbeat.ts'
 import { createHttpDelivery } from './http-delivery.ts'
 import { createImpairmentWatch, type Impairment, type ImpairmentDeps } from './impairment.ts'
-import { currentState, type Notification, type Result, reportOf } from './notification.ts'
+import { currentState, type Notification, OWN_MARKS, type Result, reportOf } from './notification.ts'
 import { createStateCounter, othersOf } from './others.ts'
 import type { Change } from './outbox.ts'
 import { createOwnTelling } from './own-telling.ts'
@@ -139,7 +139,7 @@ export function createNotifier(deps: NotifierDeps): Notifier {
     async restore() {
       const [unfinished, latest] = await Promise.all([
         store.notifications({ about: 'unfinished', limit: MOST_RESTORED }),
-        store.notifications({ about: 'latest', limit: LATEST }),
+        store.notifications({ about: { naming: OWN_MARKS }, limit: LATEST }),
       ])
       const isOwn = (one: Notification | null) => one !== null && own.isOwn(one)
       const ofSelf = latest.filter(({ value }) => isOwn(readNotification(value)))

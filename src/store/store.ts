@@ -72,6 +72,7 @@ export interface NotificationRecord {
 /**
  * The newest notifications, in the order in which they were added. `unfinished`: what waits, and the last of each channel
  * about each open incident. With `incidents`, `limit` holds for each of them. `ids`: those that are stored.
+ * `naming`: those whose `incident` contains one of these texts.
  */
 export interface NotificationQuery {
   readonly about:
@@ -79,6 +80,7 @@ export interface NotificationQuery {
     | 'latest'
     | { readonly incidents: readonly string[] }
     | { readonly ids: readonly string[] }
+    | { readonly naming: readonly string[] }
   readonly limit: number
 }
 

@@ -633,7 +633,7 @@ describe('of two daemons with one store', () => {
     const counting = {
       ...store,
       notifications: (query: Parameters<typeof store.notifications>[0]) => {
-        if (typeof query.about === 'object') asked.push(query.about)
+        if (typeof query.about === 'object' && 'ids' in query.about) asked.push(query.about)
         return store.notifications(query)
       },
     }

@@ -240,11 +240,17 @@ test('a channel that a reload adds hears of what holds, and the others nothing a
   expect(told.map((line) => line.split(' ')[0])).toEqual(['ops', 'new'])
 })
 
-test('a restart sends nothing again, and then its end', async () => {
+test('a restart sends nothing again, and then its end, however many messages about incidents came later', async () => {
   const before = await setUp()
   await before.seconds(1)
   await before.lack(10)
   await before.notifier.stop()
+  const createdAt = before.clock.now()
+  for (let nth = 0; nth < 1100; nth++) {
+    const row = { id: `later-${nth}`, channel: 'ops', incident: `i-${nth}`, createdAt, waiting: false, value: {} }
+    before.store.saveNotification(row)
+  }
+  await before.store.flush()
 
   const { state, seconds, told } = await setUp({ clock: before.clock, store: before.store, hasEndpoint: false })
   await seconds(10, 2)

@@ -68,6 +68,22 @@ describe('notifications', () => {
   }
 
   for (const { name, open } of engines) {
+    test(`${name} are found by a part of what they are about, the newest of them`, async () => {
+      const { store } = await open()
+      for (const [nth, incident] of ['x-heartline', 'y-net-gateway.m', 'a', 'z-heartline.m'].entries()) {
+        store.saveNotification(notificationOf(`n-${nth}`, { incident }))
+      }
+      await store.flush()
+      const idsOf = async (naming: readonly string[], limit: number) =>
+        (await store.notifications({ about: { naming }, limit })).map(({ id }) => id)
+
+      expect(await idsOf(['-heartline', '-gateway'], 9)).toEqual(['n-0', 'n-1', 'n-3'])
+      expect(await idsOf(['-heartline', '-gateway'], 2)).toEqual(['n-1', 'n-3'])
+      expect([await idsOf(['-HEARTLINE'], 9), await idsOf([], 9)]).toEqual([[], []])
+    })
+  }
+
+  for (const { name, open } of engines) {
     test(`${name} that tell what each channel heard last of open incidents are found, whatever their number and the clock`, async () => {
       const { store } = await open()
       store.saveIncident(incidentOf('open'))

@@ -56,8 +56,11 @@ export async function selectNotifications(query: Query, { about, limit }: Notifi
     )
   if (typeof about !== 'object') return (await newest(about === 'unfinished' ? UNFINISHED : 'true')).toReversed()
   if ('ids' in about) return (await newest('id = ANY ($2::text[])', about.ids)).toReversed()
+  if ('naming' in about) return (await newest(NAMING, about.naming)).toReversed()
   return query<NotificationJson>(OF_INCIDENTS, [limit, about.incidents])
 }
+
+const NAMING = 'EXISTS (SELECT 1 FROM unnest($2::text[]) AS text WHERE strpos(incident, text) > 0)'
 
 const OF_INCIDENTS = `
   SELECT id, channel, newest.incident, "createdAt", waiting, json FROM unnest($2::text[]) WITH ORDINALITY AS wanted (incident, place)

@@ -35,9 +35,18 @@ export function createNotificationReader(db: Database.Database): NotificationRea
     `SELECT ${COLUMNS} FROM notifications WHERE id IN (SELECT value FROM json_each(@ids)) ORDER BY rowid LIMIT @limit`,
   )
 
+  // Reads the index of incidents alone, however many rows there are.
+  const byName = db.prepare(
+    `SELECT ${COLUMNS} FROM notifications WHERE rowid IN (SELECT rowid FROM notifications
+       WHERE EXISTS (SELECT 1 FROM json_each(@naming) AS text WHERE instr(incident, text.value) > 0)
+       ORDER BY rowid DESC LIMIT @limit)
+     ORDER BY rowid`,
+  )
+
   function rowsOf({ about, limit }: NotificationQuery): unknown[] {
     if (typeof about === 'object') {
       if ('ids' in about) return byIds.all({ ids: JSON.stringify(about.ids), limit })
+      if ('naming' in about) return byName.all({ naming: JSON.stringify(about.naming), limit })
       return about.incidents.flatMap((incident) => ofOne.all({ incident, limit }).toReversed())
     }
     switch (about) {
