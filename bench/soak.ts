@@ -5,13 +5,15 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { Pool } from 'undici'
 import { systemClock } from '../src/clock.ts'
+import { startPostgres } from '../test/support/postgres.ts'
 import { startFleetProcess } from './support.ts'
 
 /**
  * 300 endpoints polled twice a second (so that four minutes are two hours at the default interval), a tenth of them with a fault
  * that changes every ten seconds, 100 forwarded requests a second, a scrape and a status every two seconds, and a store at its
  * quota. Prints the least-squares slope of memory, descriptors, store size and scheduler lag over the second half; exits with 1 if
- * one of them grows by more than a tenth in that time. Run with `npx tsx bench/soak.ts [minutes]`.
+ * one of them grows by more than a tenth in that time. Run with `npx tsx bench/soak.ts [minutes]`; POSTGRES=1 has a member of a
+ * cluster over PostgreSQL, whose database keeps everything.
  */
 const [, , minutes = '4'] = process.argv
 const FOR_MS = Number(minutes) * 60_000
@@ -24,6 +26,8 @@ const MAIN = fileURLToPath(new URL('../dist/src/main.js', import.meta.url))
 
 const folder = mkdtempSync(join(tmpdir(), 'heartline-soak-'))
 const database = join(folder, 'heartline.db')
+const server = process.env['POSTGRES'] === undefined ? null : await startPostgres()
+const databaseUrl = await server?.createDatabase()
 const options = { family: 'ethereum', count: ENDPOINTS, origins: 16, blockTimeMs: 1000, faultMs: 10_000 } as const
 const fleet = await startFleetProcess(options)
 const file = join(folder, 'heartline.yaml')
@@ -31,7 +35,9 @@ writeFileSync(
   file,
   JSON.stringify({
     server: { listen: '127.0.0.1:0' },
-    store: { path: database, max_size: '2MiB' },
+    ...(databaseUrl === undefined
+      ? { store: { path: database, max_size: '2MiB' } }
+      : { store: { url: databaseUrl }, cluster: { lease: '15s' } }),
     poll: { interval: '500ms' },
     networks: [
       {
@@ -82,7 +88,7 @@ for (const [name, of, slack] of [
   ['memory (RSS), MiB', (one: Sample) => one.memoryMiB, 0],
   ['heap, MiB', (one: Sample) => one.heapMiB, 0],
   ['descriptors', (one: Sample) => one.descriptors, 0],
-  ['store, MiB', (one: Sample) => one.storeMiB, 0],
+  ...(server === null ? ([['store, MiB', (one: Sample) => one.storeMiB, 0]] as const) : []),
   ['scheduler lag, ms', (one: Sample) => one.lagMs, 5],
 ] as const) {
   const mean = half.reduce((sum, one) => sum + of(one), 0) / half.length
@@ -96,6 +102,7 @@ for (const [name, of, slack] of [
 }
 daemon.kill('SIGTERM')
 await new Promise((resolve) => daemon.once('exit', resolve))
+await server?.remove()
 await Promise.all([page.destroy(), gateway.destroy()])
 fleet.stop()
 rmSync(folder, { recursive: true, force: true })
@@ -127,7 +134,9 @@ async function sample(at: number): Promise<void> {
     memoryMiB: Number(/VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1024,
     heapMiB: Number(/^nodejs_heap_size_used_bytes (\S+)$/m.exec(metrics)?.[1]) / 2 ** 20,
     descriptors: readdirSync(`/proc/${pid}/fd`).length,
-    storeMiB: ['', '-wal'].reduce((sum, end) => sum + statSync(database + end).size, 0) / 2 ** 20,
+    storeMiB:
+      ['', '-wal'].reduce((sum, end) => sum + (statSync(database + end, { throwIfNoEntry: false })?.size ?? 0), 0) /
+      2 ** 20,
     lagMs,
   })
 }
