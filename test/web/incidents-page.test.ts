@@ -92,7 +92,7 @@ describe.runIf(hasChromium)('incidents, the gateway and the observer in Chromium
     }
   })
 
-  test('an incident is told with one sentence and one length on all views', async () => {
+  test('an incident has one sentence and one length on all views', async () => {
     const { address } = await start()
     const told: string[] = []
     for (const [path, selector] of [
