@@ -228,7 +228,7 @@ describe('with a token', () => {
     expect(seen).toContain('Own node 1')
     expect(seen).not.toMatch(/-32000|1,000/)
     expect(seen).toContain('data-access="public"')
-    expect(read(seen).querySelector('footer')?.textContent).toContain('Sign in')
+    expect(read(seen).querySelector('header')?.textContent).toContain('Sign in')
     expect(all).toContain('answered with error -32000')
     expect(all).toContain('1,000')
   })
