@@ -94,6 +94,9 @@ export function createCluster(deps: ClusterDeps): Cluster {
     }
     if (isAway) log.info({}, 'cluster: the database answers again')
     isAway = false
+    // Until then, the clock was this member's own, and may have been ahead.
+    const now = clock.now()
+    for (const [network, since] of polledSince) if (since > now) polledSince.set(network, now)
     for (const network of polledSince.keys()) if (isPolledElsewhere(network)) void handOver(leaseOf(network), false)
     // Expired leases are left to their holders for a while, who may be gone.
     if (!leases.mayTakeOver()) pollWithoutLease()

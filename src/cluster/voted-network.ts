@@ -101,7 +101,9 @@ export function createVotedNetwork({ network, endpoints, self, earlier }: VotedN
     isStale: (now) =>
       [...slots.values()].every(({ votes }) => {
         const vote = votes.get(vantage)
-        return vote === undefined || now > validUntil(vote)
+        if (vote === undefined || now > validUntil(vote)) return true
+        // Of a poll from before the first answer of the database, when this member's own clock was ahead.
+        return (vote.health.lastPolledAt ?? now) > now + TRAVELS_MS
       }),
   }
 }
