@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { closeSync, openSync, rmSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import { systemClock } from '../../src/clock.ts'
+import type { NotificationsView as View } from '../../src/http/wire-notifications.ts'
 import { createChain } from '../../src/simulator/chain.ts'
 import { type NodeOptions, type SimulatedNode, startSimulatedNode } from '../../src/simulator/node.ts'
 import { createAuthority } from '../nodes/certificates.ts'
@@ -23,6 +24,8 @@ export interface Rehearsal {
 
 export interface Second {
   readonly relay: Relay
+  /** Whether its last message about itself is that it is impaired: it sends no other until that has ended. */
+  isToldImpaired(): Promise<boolean>
   /** Without an argument: the valid configuration. */
   reload(config?: object): void
   stop(): Promise<void>
@@ -189,6 +192,10 @@ async function startSecond(
     relay,
     start,
     stop,
+    async isToldImpaired() {
+      const { deliveries } = JSON.parse((await daemon.get('/api/v1/notifications')).text) as Pick<View, 'deliveries'>
+      return deliveries.find(({ incident }) => incident === null)?.type === 'heartline.impaired'
+    },
     reload(next = config) {
       daemon.rewrite(next)
       daemon.process.kill('SIGHUP')
