@@ -22,6 +22,7 @@ export default {
     'amtool',
     'biome',
     'cc',
+    'chrt',
     'heartline',
     'ip',
     'knip',

@@ -131,7 +131,10 @@ async function compare(from: number, until: number): Promise<void> {
      FROM five_minutes GROUP BY bucket`,
     url,
   )
-  figure('five-minute buckets rolled up, rows in them', `${buckets.length}, ${buckets.map(({ stored }) => stored)}`)
+  figure(
+    'five-minute buckets rolled up, rows in them',
+    `${buckets.length}, ${buckets.map(({ stored }) => stored).join(' ')}`,
+  )
   mustBeNone('buckets that count others', buckets.filter(({ counted, stored }) => counted !== stored).length)
 }
 

@@ -94,9 +94,7 @@ export function createCluster(deps: ClusterDeps): Cluster {
     }
     if (isAway) log.info({}, 'cluster: the database answers again')
     isAway = false
-    // Until then, the clock was this member's own, and may have been ahead.
-    const now = clock.now()
-    for (const [network, since] of polledSince) if (since > now) polledSince.set(network, now)
+    capAt(clock.now(), polledSince)
     for (const network of polledSince.keys()) if (isPolledElsewhere(network)) void handOver(leaseOf(network), false)
     // Expired leases are left to their holders for a while, who may be gone.
     if (!leases.mayTakeOver()) pollWithoutLease()
@@ -106,10 +104,7 @@ export function createCluster(deps: ClusterDeps): Cluster {
   const leaseOf = (network: string): HeldLease => ({ kind: 'poll', vantage, network, token: 0 })
 
   function isPolledElsewhere(network: string): boolean {
-    if (leases.token('poll', vantage, network) !== null) return false
-    return view.leases.some(
-      (row) => row.kind === 'poll' && row.vantage === vantage && row.network === network && row.expiresAt > view.now,
-    )
+    return leases.token('poll', vantage, network) === null && isLeased(view, vantage, network)
   }
 
   function writableToken(network: string): number | null {
@@ -244,6 +239,17 @@ function timed(tables: ClusterTables, clock: DatabaseClock): ClusterTables {
       return view
     },
   }
+}
+
+/** Before the first answer of the database, the clock was this member's own, and may have been ahead. */
+function capAt(now: UnixMs, times: Map<string, UnixMs>): void {
+  for (const [key, time] of times) if (time > now) times.set(key, now)
+}
+
+function isLeased({ leases, now }: ClusterView, vantage: string, network: string): boolean {
+  return leases.some(
+    (row) => row.kind === 'poll' && row.vantage === vantage && row.network === network && row.expiresAt > now,
+  )
 }
 
 /** Polls per second. */

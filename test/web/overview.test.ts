@@ -162,7 +162,9 @@ describe('the overview', () => {
     ])
     const lines = (ids: string, before = ids) => {
       const of = (all: string) =>
-        [...all].map((id) => anIncident(id, { endpoint: id, state: id === 'f' ? 'down' : 'degraded', conditions: [] }))
+        Array.from(all, (id) =>
+          anIncident(id, { endpoint: id, state: id === 'f' ? 'down' : 'degraded', conditions: [] }),
+        )
       const page = draw(status, { incidents: of(ids), orderedBy: { status, incidents: of(before) } })
       return all(page, '.incidents li').map((line) =>
         `${text(line.querySelector('p'))?.replace(/\. .*/, '')} ${text(line.querySelector('.when')) ?? ''}`.trim(),
