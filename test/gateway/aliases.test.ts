@@ -469,7 +469,7 @@ describe('a call with an unknown outcome', () => {
 
   test('that times out is as unknown', async () => {
     const node = await startBareNode(() => undefined)
-    const { alias } = await open({ a: node }, { timeoutMs: 300 })
+    const { alias } = await open({ a: node }, { timeoutMs: 1500 })
 
     expect((await alias('bc/C', 'mine', 'a')).status).toBe(504)
     expect(node.asked).toHaveLength(1)

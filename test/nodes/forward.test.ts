@@ -160,8 +160,8 @@ describe('the stage of a failure is reported', () => {
     const hanging = await rawNode((socket) => void (bytes !== '' && socket.write(bytes)))
     const closing = await rawNode((socket) => socket.end(bytes))
 
-    expect(await forwarder().forward(addressOf(hanging.url), POST, 100, neverAborted)).toMatchObject({
-      failure: { kind: 'timeout', afterMs: 100 },
+    expect(await forwarder().forward(addressOf(hanging.url), POST, 1000, neverAborted)).toMatchObject({
+      failure: { kind: 'timeout', afterMs: 1000 },
       stage,
     })
     expect(await forwarder().forward(addressOf(closing.url), POST, 5000, neverAborted)).toMatchObject({

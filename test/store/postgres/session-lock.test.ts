@@ -22,7 +22,7 @@ async function lockOver(onConnected: (relay: Relay) => void = () => undefined) {
   const counts = { opened: 0, ended: 0, lost: 0 }
   const lock = createSessionLock(() => {
     const connectionString = url.replace(`:${server.port}`, `:${relay.port}`)
-    const client = new Client({ connectionString, query_timeout: 300, connectionTimeoutMillis: 300 })
+    const client = new Client({ connectionString, query_timeout: 1500, connectionTimeoutMillis: 1500 })
     const connect: () => Promise<Client> = client.connect.bind(client)
     client.connect = async () => {
       counts.opened++
