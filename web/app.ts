@@ -253,14 +253,6 @@ function signOut(): void {
   location.reload()
 }
 
-async function signIn(form: HTMLFormElement): Promise<void> {
-  const gate = await import('./sign-in.ts')
-  if (!(await gate.signIn(form))) return
-  const back = new URLSearchParams(location.search).get('to') ?? '/'
-  if (location.pathname === '/sign-in') history.replaceState(null, '', routeOf(back) === null ? '/' : back)
-  await start()
-}
-
 /** What one tab has written, the others of this browser load at once. */
 const otherTabs = new BroadcastChannel('heartline')
 otherTabs.addEventListener('message', () => void refresh())
@@ -268,21 +260,18 @@ otherTabs.addEventListener('message', () => void refresh())
 /** A file that cannot be loaded: the page says elsewhere that the daemon does not respond. */
 function ignored(): void {}
 
-/** Sends the form, and shows what it changed. */
-async function writeForm(form: HTMLFormElement): Promise<void> {
-  const heading = form.closest('section')?.querySelector('h2')
-  const loaded = await import('./write.ts').catch(() => null)
-  if (loaded === null) {
-    const alert = form.querySelector('[role=alert]')
-    if (alert !== null) alert.textContent = WORDS.noResponse
-    return
-  }
-  if (!(await loaded.write(form))) return
+async function submitForm(form: HTMLFormElement): Promise<void> {
+  const forms = await import('./forms.ts').catch(() => null)
+  if (forms !== null)
+    return forms.submit(form, { zone: settings.current().zone, goTo, signedIn: start, written: showWritten })
+  const alert = form.querySelector('[role=alert]')
+  if (alert !== null) alert.textContent = WORDS.noResponse
+}
+
+async function showWritten(): Promise<void> {
   otherTabs.postMessage('written')
   await refresh()
   drawNow()
-  // Its button is gone with what it ended.
-  if (!form.isConnected) heading?.focus()
 }
 
 document.addEventListener('click', (event) => {
@@ -309,17 +298,7 @@ document.addEventListener('click', (event) => {
 document.addEventListener('submit', (event) => {
   // No form is submitted by the browser: the token must not appear in an address.
   event.preventDefault()
-  const { target: form } = event
-  if (!(form instanceof HTMLFormElement)) return
-  if (form.dataset.act === 'token') void signIn(form)
-  else if (form.dataset.act === 'write') void writeForm(form)
-  else if (form.dataset.act === 'pick-time')
-    void import('./pick-time.ts')
-      .then(({ pickTime }) => {
-        const to = pickTime(form, settings.current().zone)
-        if (to !== null) void navigate(to, 'push')
-      })
-      .catch(ignored)
+  if (event.target instanceof HTMLFormElement) void submitForm(event.target)
 })
 
 document.addEventListener('input', ({ target }) => {
