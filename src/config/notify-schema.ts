@@ -1,4 +1,5 @@
 import { CONDITION_CODES } from '../core/verdict/condition.ts'
+import * as address from './addresses.ts'
 import * as s from './scalars.ts'
 import { list, mapping, section } from './schema-parts.ts'
 
@@ -40,27 +41,27 @@ const channel = mapping('Where messages go.', {
   group_wait: s
     .duration({ description: 'As `notify.group_wait`.', defaultText: 'value of `notify.group_wait`' }, { max: '1h' })
     .optional(),
-  url: s.nodeUrl({ description: 'webhook, ntfy: where to send.', defaultText: 'none' }).optional(),
+  url: address.nodeUrl({ description: 'webhook, ntfy: where to send.', defaultText: 'none' }).optional(),
   secret: s
     .webhookSecret({
       description: 'webhook: signs messages after the Standard Webhooks specification.',
       defaultText: 'unsigned',
     })
     .optional(),
-  urls: list(s.nodeUrl({ description: 'An instance.' }), {
+  urls: list(address.nodeUrl({ description: 'An instance.' }), {
     description: 'alertmanager: every instance; each gets every alert.',
     defaultText: 'none',
   })
     .min(1, { error: 'expected at least one URL' })
     .optional(),
-  webhook_url: s
+  webhook_url: address
     .nodeUrl({ description: 'slack, discord, teams: the URL of the incoming webhook.', defaultText: 'none' })
     .optional(),
   bot_token: s.token({ description: "telegram: the bot's token.", defaultText: 'none' }).optional(),
   chat_id: s.chatId({ description: 'telegram: the chat.', defaultText: 'none' }).optional(),
   routing_key: s.token({ description: 'pagerduty: the integration key.', defaultText: 'none' }).optional(),
   api_key: s.token({ description: 'opsgenie: the key of an API integration.', defaultText: 'none' }).optional(),
-  api_url: s
+  api_url: address
     .nodeUrl({
       description: 'telegram, pagerduty, opsgenie: another address of the service.',
       defaultText: 'the service',
@@ -68,14 +69,14 @@ const channel = mapping('Where messages go.', {
     .optional(),
   topic: s.topic({ description: 'ntfy: the topic.', defaultText: 'none' }).optional(),
   token: s.token({ description: 'ntfy: an access token.', defaultText: 'none' }).optional(),
-  smtp: s
+  smtp: address
     .smtpUrl({
       description: 'email: `smtp://USER:PASSWORD@HOST:587` (STARTTLS where offered) or `smtps://…:465`.',
       defaultText: 'none',
     })
     .optional(),
-  from: s.mailAddress({ description: 'email: the sender.', defaultText: 'none' }).optional(),
-  to: list(s.mailAddress({ description: 'An address.' }), {
+  from: address.mailAddress({ description: 'email: the sender.', defaultText: 'none' }).optional(),
+  to: list(address.mailAddress({ description: 'An address.' }), {
     description: 'email: the recipients.',
     defaultText: 'none',
   })
@@ -149,7 +150,7 @@ export const notify = section('Messages about incidents.', {
     .prefault('10s'),
   rate: s.ratePerMinute({ description: 'Maximum number of requests of a channel in a minute.' }).prefault(30),
   heartbeat: mapping('A URL that is requested while polls are on time and reach the store.', {
-    url: s.nodeUrl({ description: 'The URL.' }),
+    url: address.nodeUrl({ description: 'The URL.' }),
     every: s
       .duration({ description: 'Time between two requests; at least 1s.' }, { min: '1s', max: '1d' })
       .prefault('1m'),

@@ -3,8 +3,9 @@ import type { Endpoint } from '../core/endpoint.ts'
 import type { Network, Shard, Thresholds } from '../core/network.ts'
 import { parseDuration } from '../core/time.ts'
 import { Secret } from '../secret.ts'
+import { DERIVED_DEFAULTS, FAMILY_DEFAULTS } from './defaults.ts'
 import { notifySettings } from './resolve-notify.ts'
-import { type ConfigFile, DERIVED_DEFAULTS, FAMILY_DEFAULTS } from './schema.ts'
+import type { ConfigFile } from './schema.ts'
 import { type Files, textOf } from './tls-files.ts'
 
 type NetworkFile = ConfigFile['networks'][number]

@@ -1,11 +1,11 @@
 import { locationOf } from '../core/observer/own-network.ts'
+import type { Listen } from './addresses.ts'
+import { DERIVED_DEFAULTS } from './defaults.ts'
 import { notifyRules } from './notify-rules.ts'
 import { formatPath, type Path, type Problem } from './problem.ts'
 import { type Report, unique, uniqueBy, unknownNames } from './rule-report.ts'
 import type { Draft } from './salvage.ts'
-import type { Listen } from './scalars.ts'
 import type { ConfigFile } from './schema.ts'
-import { DERIVED_DEFAULTS } from './schema.ts'
 
 /** Checks the rules across keys. `problems` make the configuration invalid; `warnings` are logged. */
 export function checkRules(

@@ -1,6 +1,5 @@
 import { validate as isCron } from 'node-cron'
 import { z } from 'zod'
-import { databaseUrls } from '../core/database-url.ts'
 import { DURATION, parseDuration } from '../core/time.ts'
 import { Secret } from '../secret.ts'
 
@@ -14,11 +13,11 @@ export interface About {
 }
 
 /** JSON Schema of a value written as `${NAME}`. */
-const INTERPOLATED = { type: 'string', pattern: '\\$\\{[^}]+\\}' } as const
+export const INTERPOLATED = { type: 'string', pattern: '\\$\\{[^}]+\\}' } as const
 
 type Read<T> = (value: unknown) => T | undefined
 
-function scalar<T>(expected: string, kind: string, jsonSchema: Record<string, unknown>, read: Read<T>) {
+export function scalar<T>(expected: string, kind: string, jsonSchema: Record<string, unknown>, read: Read<T>) {
   return (about: About) =>
     z
       .unknown()
@@ -39,7 +38,12 @@ function scalar<T>(expected: string, kind: string, jsonSchema: Record<string, un
 }
 
 /** A scalar written as text. `pattern` is its JSON Schema; `null` if only `read` can tell. */
-function textual<T>(expected: string, kind: string, pattern: string | null, read: (text: string) => T | undefined) {
+export function textual<T>(
+  expected: string,
+  kind: string,
+  pattern: string | null,
+  read: (text: string) => T | undefined,
+) {
   const patterns = pattern === null ? {} : { anyOf: [{ pattern }, { pattern: INTERPOLATED.pattern }] }
   return scalar(expected, kind, { type: 'string', ...patterns }, (value) =>
     typeof value === 'string' ? read(value) : undefined,
@@ -119,7 +123,7 @@ export function choice<const T extends string>(values: readonly T[], about: Abou
   )(about)
 }
 
-function shaped(expected: string, kind: string, pattern: RegExp) {
+export function shaped(expected: string, kind: string, pattern: RegExp) {
   return textual(expected, kind, pattern.source, (text) => (pattern.test(text) ? text : undefined))
 }
 
@@ -153,78 +157,6 @@ export const allowedMethod = shaped(
   /^(?:\*|[A-Za-z][A-Za-z0-9_.]{0,99}\*?|GET \/[A-Za-z0-9._~:/-]{0,200}\*?)$/,
 )
 
-const HOST_NAME = /^(?=.{1,253}$)(?:[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9])?\.)*[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/i
-
-export const host = textual(
-  'a host name such as avax.rpc.example.org, without scheme, port or path',
-  'host',
-  null,
-  (text) => (HOST_NAME.test(text) ? text.toLowerCase() : undefined),
-)
-
-/** Address to listen on; port 0 means any free port. */
-export interface Listen {
-  readonly host: string
-  readonly port: number
-}
-
-/** The URL of a listener, for clients on this machine. */
-export function urlOf({ host, port }: Listen, secure: boolean): string {
-  const shown = host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '[::1]' : host.includes(':') ? `[${host}]` : host
-  return `${secure ? 'https' : 'http'}://${shown}:${port}/`
-}
-
-const LISTEN = /^(?:\[([0-9A-Fa-f:.]{2,45})\]|([A-Za-z0-9._-]{1,253})):(\d{1,5})$/
-
-function parseListen(text: string): Listen | undefined {
-  const [, v6, v4OrName, digits] = LISTEN.exec(text) ?? []
-  const port = Number(digits)
-  const address = v6 ?? v4OrName
-  if (address === undefined || port > 65_535) return undefined
-  if (v6 !== undefined && !URL.canParse(`http://[${v6}]`)) return undefined
-  // `256.1.1.1` is neither an address nor a valid DNS name.
-  if (v6 === undefined && !(HOST_NAME.test(address) && URL.canParse(`http://${address}`))) return undefined
-  return { host: address.toLowerCase(), port }
-}
-
-export const listen = textual('HOST:PORT such as 127.0.0.1:9780 or [::1]:9780', 'address', LISTEN.source, parseListen)
-
-/** A base URL without query. A trailing `/` is removed, because paths are appended. */
-function parseBaseUrl(text: string): string | undefined {
-  if (!/^https?:\/\/[^\s?#\\]{1,2000}$/i.test(text) || !URL.canParse(text)) return undefined
-  const { username, password } = new URL(text)
-  return username === '' && password === '' ? text.replace(/\/+$/, '') : undefined
-}
-
-/**
- * A node's URL may contain a key where the provider requires it: user and password (sent as Basic), path, or query. A
- * trailing `/` of a path is significant and kept.
- */
-export function parseNodeUrl(text: string): string | undefined {
-  if (!/^https?:\/\/[^\s#\\]{1,2000}$/i.test(text) || !URL.canParse(text)) return undefined
-  return new URL(text).pathname === '/' && !text.includes('?') ? text.replace(/\/+$/, '') : text
-}
-
-export const NODE_URL_EXPECTED = 'an http(s) URL without fragment'
-const URL_EXPECTED = 'an http(s) URL without user, query or fragment'
-const URL_PATTERN = '^https?://'
-
-export const nodeUrl = textual(NODE_URL_EXPECTED, 'url (secret)', URL_PATTERN, (text) => {
-  const url = parseNodeUrl(text)
-  return url === undefined ? undefined : new Secret(url)
-})
-
-/** Parameters such as `sslmode` are allowed; whether they are right is known when the database is opened. */
-export const databaseUrl = textual(
-  'a URL such as postgres://USER:PASSWORD@HOST:5432/DATABASE',
-  'url (secret)',
-  '^postgres(ql)?://',
-  (text) => {
-    const isUrl = /^postgres(?:ql)?:\/\/[^\s#\\]{1,2000}$/.test(text) && databaseUrls(text) !== null
-    return isUrl ? new Secret(text) : undefined
-  },
-)
-
 export const quorum = scalar(
   'majority, or a whole number of places from 1 to 100',
   'majority | number',
@@ -233,20 +165,6 @@ export const quorum = scalar(
     if (value === 'majority') return value
     const number = typeof value === 'string' && /^\d{1,3}$/.test(value) ? Number(value) : value
     return typeof number === 'number' && Number.isInteger(number) && number >= 1 && number <= 100 ? number : undefined
-  },
-)
-
-export const publicUrl = textual(URL_EXPECTED, 'url', URL_PATTERN, parseBaseUrl)
-
-/** A web origin (RFC 6454): scheme, host and port; or `*`. */
-export const origin = textual(
-  'an origin such as https://app.example.org (scheme, host and perhaps a port, without a path), or *',
-  'origin',
-  '^(?:\\*|https?://[^/]+)$',
-  (text) => {
-    if (text === '*') return text
-    const isOrigin = /^https?:\/\/[^\s/?#\\@]{1,300}$/i.test(text) && URL.canParse(text)
-    return isOrigin ? new URL(text).origin : undefined
   },
 )
 
@@ -287,24 +205,6 @@ export const webhookSecret = scalar(
     const { length } = Buffer.from(base64, 'base64')
     return length >= 24 && length <= 64 ? new Secret(String(value)) : undefined
   },
-)
-
-export const smtpUrl = scalar(
-  'a URL such as smtp://USER:PASSWORD@HOST:587 or smtps://HOST:465',
-  'url (secret)',
-  { type: 'string', anyOf: [{ pattern: '^smtps?://' }, { pattern: INTERPOLATED.pattern }] },
-  (value) => {
-    if (typeof value !== 'string' || !/^smtps?:\/\/[^\s?#\\]{1,2000}$/.test(value) || !URL.canParse(value))
-      return undefined
-    const { hostname, pathname } = new URL(value)
-    return hostname !== '' && (pathname === '' || pathname === '/') ? new Secret(value) : undefined
-  },
-)
-
-export const mailAddress = shaped(
-  'an address such as ops@example.org',
-  'address',
-  /^[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}@[A-Za-z0-9](?:[A-Za-z0-9.-]{0,252}[A-Za-z0-9])?$/,
 )
 
 /** Messages a minute: `30` or `30/min`. */

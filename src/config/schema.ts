@@ -1,281 +1,17 @@
 import { z } from 'zod'
-import type { CheckName } from '../core/endpoint.ts'
-import { FAMILIES, type Family, METACHAIN } from '../core/network.ts'
+import * as address from './addresses.ts'
+import { labelName, MOST_LABELS, network, pollKeys } from './network-schema.ts'
 import { notify } from './notify-schema.ts'
 import * as s from './scalars.ts'
 import { list, mapping, section } from './schema-parts.ts'
 
-/** Every key of the configuration file: type, unit, default and description. Every default is here and nowhere else. */
-
-/** Defaults that depend on the family. */
-export const FAMILY_DEFAULTS = {
-  ethereum: { blockTime: '12s', finalDepth: 1024, rpcPath: '/', ownHealth: false },
-  avalanche: { blockTime: '2s', finalDepth: 0, rpcPath: '/ext/bc/C/rpc', ownHealth: true },
-  multiversx: { blockTime: '6s', finalDepth: 32, rpcPath: '/', ownHealth: false },
-} as const satisfies Record<
-  Family,
-  {
-    blockTime: string
-    finalDepth: number
-    rpcPath: string
-    /** Whether its nodes report their own health in one answer, so that liveness is polled with every head. */
-    ownHealth: boolean
-  }
->
-
-/** Defaults that depend on other keys; `resolve.ts` applies them. */
-export const DERIVED_DEFAULTS = {
-  checks: ['liveness', 'head'],
-  livenessInterval: '60s',
-  stall: '60s',
-  stallBlocks: 5,
-  timeout: '5s',
-  /** Share of `interval`, used if it is shorter than `timeout`. */
-  timeoutShare: 0.8,
-  /** Share of `interval`: a suspect is polled three more times before its next regular poll. */
-  retryShare: 0.25,
-  concurrencyPerHost: 8,
-  storePath: 'heartline.db',
-  lease: '15s',
-  /** A result holds for two intervals: what a lost daemon said is over before another one takes over. */
-  leaseIntervals: 3,
-  lagBlocks: 3,
-  lagRecoverBlocks: 1,
-  lagBlocksDown: 100,
-  shards: [0, 1, 2, METACHAIN],
-} as const satisfies Readonly<Record<string, unknown>> & { readonly checks: readonly CheckName[] }
-
-const familyText = (key: 'blockTime' | 'finalDepth' | 'rpcPath') =>
-  FAMILIES.map((family) => `${family} \`${FAMILY_DEFAULTS[family][key]}\``).join(', ')
+/** Every key of the configuration file: type, unit, default and description. */
 
 const serverTls = (listener: string) =>
   mapping(`Serves HTTPS on ${listener}. Both files are read again on reload.`, {
     cert: s.file({ description: 'PEM file with the certificate and its chain.' }),
     key: s.file({ description: 'PEM file with the private key.' }),
   }).optional()
-
-const pollKeys = {
-  interval: s.duration({ description: 'Time between two polls of an endpoint.' }, { max: '1d' }),
-  retry_interval: s.duration(
-    {
-      description: 'Time from a poll that finds something worse than the state of the endpoint to the next poll.',
-      defaultText: 'a quarter of `interval`',
-    },
-    { max: '1d' },
-  ),
-  timeout: s.duration(
-    {
-      description: 'Deadline of one check, from connecting to the last byte.',
-      defaultText: `\`${DERIVED_DEFAULTS.timeout}\`, or 80 % of \`interval\` if that is shorter`,
-    },
-    { max: '1d' },
-  ),
-  liveness_interval: s.duration(
-    {
-      description:
-        'Time between two liveness checks of an endpoint, which are extra requests (ethereum, multiversx). While a change is being confirmed, every poll asks.',
-      defaultText: `\`${DERIVED_DEFAULTS.livenessInterval}\`, or \`interval\` if that is longer`,
-    },
-    { max: '1d' },
-  ),
-  concurrency: s.whole({ description: 'Maximum number of concurrent polls.' }, 1, 65_535),
-  concurrency_per_host: s.whole(
-    {
-      description: 'Maximum number of concurrent polls of one host and port.',
-      defaultText: `\`${DERIVED_DEFAULTS.concurrencyPerHost}\`, or \`concurrency\` if that is less`,
-    },
-    1,
-    65_535,
-  ),
-}
-
-function inherited<T extends z.ZodType>(key: T) {
-  return key.optional().meta({ defaultText: 'value of `poll`' })
-}
-
-const thresholds = section('Limits of the verdict rules.', {
-  lag_blocks: s
-    .whole({ description: 'An endpoint this many blocks behind the reference head is `lagging` …' }, 1, 1e9)
-    .prefault(DERIVED_DEFAULTS.lagBlocks),
-  lag_recover_blocks: s
-    .whole(
-      {
-        description: '… until it is at most this many blocks behind.',
-        defaultText: `\`${DERIVED_DEFAULTS.lagRecoverBlocks}\`, or \`lag_blocks\` - 1 if that is less`,
-      },
-      0,
-      1e9,
-    )
-    .optional(),
-  lag_blocks_down: s
-    .whole(
-      {
-        description: 'An endpoint this many blocks behind is down, not degraded.',
-        defaultText: `\`${DERIVED_DEFAULTS.lagBlocksDown}\`, or 2 x \`lag_blocks\` if that is more`,
-      },
-      2,
-      1e9,
-    )
-    .optional(),
-  stall: s
-    .duration({
-      description: 'An endpoint without a new block for this long is `stalled` if another endpoint advances.',
-      defaultText: `\`${DERIVED_DEFAULTS.stall}\`, or ${DERIVED_DEFAULTS.stallBlocks} x \`block_time\` if that is more`,
-    })
-    .optional(),
-  heartbeat: s
-    .duration({ description: 'Maximum age of the last handled network message (avalanche).' })
-    .prefault('60s'),
-  contiguous_failures: s
-    .whole(
-      {
-        description:
-          "Consecutive failures before one of the node's own checks counts (avalanche), or before an unanswered question of the liveness check does (ethereum, multiversx).",
-      },
-      1,
-      1e6,
-    )
-    .prefault(3),
-  min_peers: s
-    .whole({ description: 'A node that reports fewer peers has `few-peers`; 0 for a node that needs none.' }, 0, 1e6)
-    .prefault(1),
-  latency: s.duration({ description: 'A poll slower than this is `slow`.' }).prefault('2s'),
-  clock_skew: s
-    .duration({ description: "Maximum difference between the node's clock and this machine's clock." })
-    .prefault('10s'),
-  fail_after: s.whole({ description: 'Consecutive polls before a worse state is confirmed.' }, 1, 1000).prefault(2),
-  recover_after: s.whole({ description: 'Consecutive polls before a better state is confirmed.' }, 1, 1000).prefault(2),
-})
-
-const LABEL_NAME_EXPECTED = 'expected a label name: 1 to 32 characters of a-z, 0-9 and _'
-const LABEL_NAME = /^[a-z][a-z0-9_]{0,31}$/
-const MOST_LABELS = 8
-const labelName = z.string({ error: LABEL_NAME_EXPECTED }).regex(LABEL_NAME, { error: LABEL_NAME_EXPECTED })
-/** RFC 9110 token. */
-const HEADER_NAME = /^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}$/
-
-const endpoint = mapping('One URL at which a node, or a pool of nodes, answers.', {
-  name: s.name({ description: 'Unique within its network.' }),
-  title: s.title({ description: 'Shown to people.', defaultText: 'the name' }).optional(),
-  url: s.nodeUrl({
-    description: "The node's base URL; paths are appended to it. It may contain the provider's key and is never shown.",
-  }),
-  rpc_path: s
-    .rpcPath({ description: 'Path of JSON-RPC, appended to `url`.', defaultText: familyText('rpcPath') })
-    .optional(),
-  headers: z
-    .record(
-      z.string().regex(HEADER_NAME, { error: 'expected a header name' }),
-      s.headerValue({ description: 'Its value.' }),
-      {
-        error: 'expected a mapping of header names to values',
-      },
-    )
-    .default({})
-    .meta({ description: 'Sent with every request. Values are never shown.', defaultText: 'none' }),
-  checks: list(s.choice(['liveness', 'head'] as const satisfies readonly CheckName[], { description: 'A check.' }), {
-    description: "Checks of a poll: `liveness` asks for the node's own state, `head` for its newest block.",
-    defaultText: `\`[${DERIVED_DEFAULTS.checks.join(', ')}]\``,
-  })
-    .min(1, { error: 'expected at least one check' })
-    .optional(),
-  beacon_url: s
-    .nodeUrl({
-      description:
-        'ethereum only: base URL of the Beacon API of the consensus node behind this node; `liveness` asks it too. `headers` are not sent to it; `tls` applies. Never shown.',
-      defaultText: 'none',
-    })
-    .optional(),
-  tier: s
-    .choice(['primary', 'fallback'] as const, {
-      description: 'The gateway uses `fallback` only when no `primary` is usable.',
-    })
-    .prefault('primary'),
-  provider: s
-    .name({
-      description:
-        'Who runs it. Endpoints of one provider that fail together are one incident; without it, those of one host and port.',
-      defaultText: 'none',
-    })
-    .optional(),
-  labels: z
-    .record(labelName, s.labelValue({ description: 'Its value.' }), {
-      error: 'expected a mapping of label names to values',
-    })
-    .refine((labels) => Object.keys(labels).length <= MOST_LABELS, { error: `expected at most ${MOST_LABELS} labels` })
-    .default({})
-    .meta({ description: 'By which the page filters, such as `{region: fra}`; part of the API.', defaultText: 'none' }),
-  kind: s
-    .choice(['proxy', 'observer'] as const, {
-      description: 'multiversx only: an observer serves one `shard` and has no shard in its paths.',
-      defaultText: '`proxy`',
-    })
-    .optional(),
-  shard: s.whole({ description: 'The shard that an observer serves.', defaultText: 'none' }, 0, METACHAIN).optional(),
-  tls: section('Trust in the certificate of an https `url`.', {
-    ca: s.authorities().optional(),
-    insecure: s.flag({ description: 'Accept any certificate. For tests only.' }).prefault(false),
-  }),
-})
-
-const network = mapping('One blockchain.', {
-  name: s.name({ description: 'Unique.' }),
-  title: s.title({ description: 'Shown to people.', defaultText: 'the name' }).optional(),
-  family: s.choice(FAMILIES, {
-    description: "The interface of its nodes: JSON-RPC, avalanchego's APIs, or sharded REST.",
-  }),
-  block_time: s
-    .duration({ description: 'Usual time between blocks.', defaultText: familyText('blockTime') }, { max: '1d' })
-    .optional(),
-  final_depth: s
-    .whole(
-      {
-        description:
-          'Number of newer blocks that make a block final, so that answers about it are cached; 0 if every block is final at once.',
-        defaultText: familyText('finalDepth'),
-      },
-      0,
-      1e9,
-    )
-    .optional(),
-  chain_id: s
-    .whole(
-      { description: 'Verified on every endpoint when given (ethereum, avalanche).', defaultText: 'not verified' },
-      1,
-      Number.MAX_SAFE_INTEGER,
-    )
-    .optional(),
-  explorer_url: s
-    .publicUrl({
-      description:
-        'URL of a block explorer, to which heights and hashes on the page link: `/block/HASH` there, for multiversx `/blocks/HASH`.',
-      defaultText: 'none',
-    })
-    .optional(),
-  shards: list(s.whole({ description: 'A shard number.' }, 0, METACHAIN), {
-    description: 'multiversx only: the shards whose heads are polled; 4294967295 is the metachain.',
-    defaultText: `\`[${DERIVED_DEFAULTS.shards.join(', ')}]\``,
-  })
-    .min(1, { error: 'expected at least one shard' })
-    .optional(),
-  host: s
-    .host({
-      description:
-        "A gateway request with this Host is for this network, and its path starts with the caller's `endpoint_id`.",
-      defaultText: 'none',
-    })
-    .optional(),
-  poll: section('Any key of `poll`, for this network only.', {
-    interval: inherited(pollKeys.interval),
-    retry_interval: inherited(pollKeys.retry_interval),
-    timeout: inherited(pollKeys.timeout),
-    liveness_interval: inherited(pollKeys.liveness_interval),
-    concurrency: inherited(pollKeys.concurrency),
-    concurrency_per_host: inherited(pollKeys.concurrency_per_host),
-  }),
-  thresholds,
-  endpoints: list(endpoint, { description: 'Its endpoints.' }).min(1, { error: 'expected at least one endpoint' }),
-})
 
 const caller = mapping('A client of the gateway.', {
   name: s.callerName({ description: 'Its name in logs, metrics and on the page. Unique.' }),
@@ -296,7 +32,7 @@ const caller = mapping('A client of the gateway.', {
       'Methods beyond the default list; `*` is allowed as a suffix. `*` alone allows all but those that control a node: docs/gateway.md.',
     defaultText: 'none',
   }).default([]),
-  cors: list(s.origin({ description: 'An origin.' }), {
+  cors: list(address.origin({ description: 'An origin.' }), {
     description: 'Origins whose pages may call from a browser; `*` allows any. Such a page can read the endpoint_id.',
     defaultText: 'none',
   }).default([]),
@@ -332,7 +68,9 @@ const announcement = mapping('A notice at the top of every page, also for reader
 export const ConfigFile = z.strictObject(
   {
     server: section("The daemon's own HTTP: page, API, metrics.", {
-      listen: s.listen({ description: 'Address to listen on; port 0 means any free port.' }).prefault('127.0.0.1:9780'),
+      listen: address
+        .listen({ description: 'Address to listen on; port 0 means any free port.' })
+        .prefault('127.0.0.1:9780'),
       token: s
         .token({
           description:
@@ -346,15 +84,15 @@ export const ConfigFile = z.strictObject(
             'With a token: whether the page is readable without it (names and states only, never URLs or raw errors).',
         })
         .prefault(true),
-      hosts: list(s.host({ description: 'A host name or IPv4 address, without port.' }), {
+      hosts: list(address.host({ description: 'A host name or IPv4 address, without port.' }), {
         description:
           'Without a token: further names and addresses to answer for. All requests with another `Host` than these, a loopback name or an address of this listener get 421, which protects against DNS rebinding.',
       }).prefault([]),
       tls: serverTls('`server.listen`'),
-      public_url: s
+      public_url: address
         .publicUrl({ description: 'URL of the page for people, for links in messages.', defaultText: 'none' })
         .optional(),
-      grafana_url: s
+      grafana_url: address
         .publicUrl({
           description: 'URL of a Grafana with the dashboards of `grafana/dashboards`; charts link to it.',
           defaultText: 'none',
@@ -383,7 +121,7 @@ export const ConfigFile = z.strictObject(
           defaultText: '`heartline.db`; with `url` none: they wait in memory',
         })
         .optional(),
-      url: s
+      url: address
         .databaseUrl({
           description: 'A PostgreSQL database, version 15 or later, that holds the history instead of a file.',
           defaultText: 'none',
@@ -431,7 +169,9 @@ export const ConfigFile = z.strictObject(
     }),
     gateway: section('The health-aware gateway.', {
       enabled: s.flag({ description: 'Whether it runs.' }).prefault(false),
-      listen: s.listen({ description: 'Address to listen on; port 0 means any free port.' }).prefault('127.0.0.1:9781'),
+      listen: address
+        .listen({ description: 'Address to listen on; port 0 means any free port.' })
+        .prefault('127.0.0.1:9781'),
       tls: serverTls('`gateway.listen`'),
       admin: s
         .flag({
@@ -439,7 +179,7 @@ export const ConfigFile = z.strictObject(
             'admin.alias is refused unless this is true (or `--api-admin-enabled=true` is given) and the caller has `admin: true`.',
         })
         .prefault(false),
-      public_url: s
+      public_url: address
         .publicUrl({ description: 'URL for callers, if a proxy is in front.', defaultText: 'none' })
         .optional(),
       callers: list(caller, { description: 'Its clients.', defaultText: 'none' }).default([]),

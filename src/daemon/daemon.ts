@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto'
 import { type Clock, guardedClock, repeat, systemClock } from '../clock.ts'
+import { urlOf } from '../config/addresses.ts'
 import type { Config } from '../config/resolve.ts'
-import { urlOf } from '../config/scalars.ts'
 import { createObserver, type Observer } from '../core/observer/observer.ts'
 import { connectionCaps, descriptorLimit } from '../descriptors.ts'
 import { createGatewayService, type GatewayService } from '../gateway/service.ts'

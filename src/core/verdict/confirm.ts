@@ -22,7 +22,7 @@ export function confirm(
   return { verdict, since, recent, traces: nextTraces(previous.traces, findings, at, verdict, thresholds) }
 }
 
-/** How many consecutive polls change a verdict. Their defaults are in `config/schema.ts`. */
+/** How many consecutive polls change a verdict. Their defaults are in `config/network-schema.ts`. */
 export type ConfirmationThresholds = Pick<Thresholds, 'failAfter' | 'recoverAfter'>
 
 interface Trace {
