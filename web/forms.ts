@@ -16,25 +16,20 @@ export interface FormOptions {
 
 /** Does what the form is for, by its `data-act`. */
 export async function submit(form: HTMLFormElement, { zone, goTo, signedIn, written }: FormOptions): Promise<void> {
-  switch (form.dataset.act) {
-    case 'token': {
-      if (!(await signIn(form))) return
-      const back = new URLSearchParams(location.search).get('to') ?? '/'
-      if (location.pathname === '/sign-in') history.replaceState(null, '', routeOf(back) === null ? '/' : back)
-      return signedIn()
-    }
-    case 'write': {
-      const heading = form.closest('section')?.querySelector('h2')
-      if (!(await write(form))) return
-      await written()
-      // Its button is gone with what it ended.
-      if (!form.isConnected) heading?.focus()
-      return
-    }
-    case 'pick-time': {
-      const to = pickTime(form, zone)
-      if (to !== null) goTo(to.href)
-    }
+  const { act } = form.dataset
+  if (act === 'token' && (await signIn(form))) {
+    const back = new URLSearchParams(location.search).get('to') ?? '/'
+    if (location.pathname === '/sign-in') history.replaceState(null, '', routeOf(back) === null ? '/' : back)
+    await signedIn()
+  } else if (act === 'write') {
+    const heading = form.closest('section')?.querySelector('h2')
+    if (!(await write(form))) return
+    await written()
+    // Its button is gone with what it ended.
+    if (!form.isConnected) heading?.focus()
+  } else if (act === 'pick-time') {
+    const to = pickTime(form, zone)
+    if (to !== null) goTo(to.href)
   }
 }
 
