@@ -19,7 +19,9 @@ async function copyText(from: HTMLElement): Promise<boolean> {
     await navigator.clipboard.writeText(from.textContent ?? '')
     return true
   } catch {
-    // Plain HTTP has no clipboard API: select the text so that the user can copy it.
+    // Plain HTTP has no clipboard API: select the text so that the user can copy it. A closed part has nothing to select.
+    const part = from.closest('details')
+    if (part !== null) part.open = true
     getSelection()?.selectAllChildren(from)
     return false
   }
