@@ -4,12 +4,12 @@ import { join } from 'node:path'
 import { say } from './say.mjs'
 import { which } from './which.mjs'
 
-/** The commands that tests run, and Debian's package for each. */
+/** The commands that tests run, Debian's package for each, and what tests run where that cannot be installed. */
 const NEEDED = [
   { command: 'promtool', debianPackage: 'prometheus' },
   { command: 'prometheus', debianPackage: 'prometheus' },
   { command: 'prometheus-alertmanager', debianPackage: 'prometheus-alertmanager' },
-  { command: 'chromium', debianPackage: 'chromium' },
+  { command: 'chromium-headless-shell', debianPackage: 'chromium-headless-shell', instead: 'chromium' },
   { command: 'faketime', debianPackage: 'faketime' },
   { command: 'systemd-analyze', debianPackage: 'systemd' },
   { command: 'cc', debianPackage: 'build-essential' },
@@ -24,7 +24,8 @@ export function ensureSystemPackages() {
   if (missing().length === 0) return
   installDebianPackages([...new Set(missing().map(({ debianPackage }) => debianPackage))])
   const consequence = process.env.CI === 'true' ? 'its tests will FAIL, as CI=true' : 'its tests will be SKIPPED'
-  for (const { command, debianPackage } of missing()) {
+  for (const { command, debianPackage, instead } of missing()) {
+    if (instead !== undefined && which(instead) !== null) continue
     say(`!!! ${command} is missing: ${consequence}. As root: apt-get install ${debianPackage}`)
   }
 }

@@ -97,5 +97,5 @@ test('under CI=true the missing command is announced as a failure', async () => 
 
   const { stderr } = await prepare(['--for-tests'], { PATH: '/nowhere', CI: 'true' })
 
-  expect(stderr).toContain('chromium is missing: its tests will FAIL')
+  expect(stderr).toContain('chromium-headless-shell is missing: its tests will FAIL')
 })
