@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { alertGroups } from '../../grafana/alerts/alerts.ts'
 import { paceOf } from '../../grafana/pace.ts'
 import { prometheusRules } from '../../grafana/prometheus-rules.ts'
+import { systemClock } from '../../src/clock.ts'
 import { until } from '../support/daemon.ts'
 import { mayMount } from '../support/mount.ts'
 import { requirePackage } from '../support/system-package.ts'
@@ -38,24 +39,18 @@ let firing: readonly Labels[] | null = null
 const everFired: Labels[] = []
 const blamed: Labels[] = []
 const proven = new Set<string>()
-const emptyPanels = new Map<string, string>()
+let beganAt = 0
 
 describe.skipIf(!hasPrometheus)('a real Prometheus with the rules and two daemons', () => {
   beforeAll(async () => {
     rehearsal = await startRehearsal({ disk: hasDisk })
+    beganAt = systemClock.now()
     prometheus = await startPrometheus({
       files: {
         'prometheus.yml': everySecond(rehearsal.targets),
         'heartline.rules.yml': prometheusRules(alertGroups(PACE)),
       },
     })
-    for (const { file, panels } of ofOneDaemon()) {
-      for (const { title, targets } of panels) {
-        for (const { refId, expr } of targets) {
-          emptyPanels.set(`${file}: ${title} ${refId}`, filledIn(expr, { rateInterval: '10s', range: '1m' }))
-        }
-      }
-    }
     await until(
       async () => (await prometheus.query('heartline_endpoint_up == 1')).length >= 75,
       'nearly all are up',
@@ -114,12 +109,24 @@ describe.skipIf(!hasPrometheus)('a real Prometheus with the rules and two daemon
   test(
     'every panel of every dashboard has had data',
     async () => {
-      const all = ofOneDaemon().flatMap(({ panels }) => panels.flatMap(({ targets }) => targets)).length
+      const empty = new Map<string, string>()
+      for (const { file, panels } of ofOneDaemon()) {
+        for (const { title, targets } of panels) {
+          for (const { refId, expr } of targets) {
+            empty.set(`${file}: ${title} ${refId}`, filledIn(expr, { rateInterval: '10s', range: '1m' }))
+          }
+        }
+      }
+      const all = empty.size
+      const noted = async () => {
+        for (const [place, query] of empty) if (await prometheus.hasHadData(query, beganAt)) empty.delete(place)
+        return empty.size === 0
+      }
 
-      await until(() => emptyPanels.size === 0, 'all panels', 90_000).catch(() => null)
+      await until(noted, 'all panels', 90_000).catch(() => null)
 
-      console.log(`queries of panels with data: ${all - emptyPanels.size} of ${all}`)
-      expect([...emptyPanels.keys()]).toEqual([])
+      console.log(`queries of panels with data: ${all - empty.size} of ${all}`)
+      expect([...empty.keys()]).toEqual([])
     },
     LONG,
   )
@@ -150,7 +157,7 @@ function has(alert: Labels, labels: Labels): boolean {
   return Object.entries(labels).every(([label, value]) => alert[label] === value)
 }
 
-/** Watches firing alerts, and panels that had no data yet. */
+/** Watches firing alerts. */
 async function watch(): Promise<void> {
   while (!closing.signal.aborted) {
     const now = (await prometheus.query('ALERTS{alertstate="firing"}')).map(({ metric }) => metric)
@@ -159,10 +166,6 @@ async function watch(): Promise<void> {
       if (!everFired.some((known) => JSON.stringify(known) === text)) everFired.push(alert)
     }
     firing = now
-    for (const [place, query] of emptyPanels) {
-      const samples = await prometheus.query(query)
-      if (samples.some(({ value }) => value[1] !== 'NaN')) emptyPanels.delete(place)
-    }
     await new Promise((resolve) => setTimeout(resolve, 500))
   }
 }

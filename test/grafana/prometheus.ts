@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { stringify } from 'yaml'
+import { systemClock } from '../../src/clock.ts'
 import { until } from '../support/daemon.ts'
 import { freePort } from '../support/free-port.ts'
 
@@ -16,6 +17,8 @@ export interface Prometheus {
   readonly url: string
   /** Throws the error of Prometheus for an invalid query. */
   query(expression: string): Promise<readonly Sample[]>
+  /** Whether it has had a value other than NaN in any second since then. */
+  hasHadData(expression: string, since: number): Promise<boolean>
   stop(): Promise<void>
 }
 
@@ -59,16 +62,20 @@ export async function startPrometheus({ files, flags = [] }: PrometheusOptions):
   const isReady = async () => (await fetch(`${url}/-/ready`).catch(() => null))?.ok === true
   await until(isReady, `Prometheus is ready: ${log}`, 60_000)
 
+  async function ask<Result>(path: string, parameters: Record<string, string>): Promise<readonly Result[]> {
+    const answer = await fetch(`${url}/api/v1/${path}`, { method: 'POST', body: new URLSearchParams(parameters) })
+    const body = (await answer.json()) as { status: string; error?: string; data: { result: Result[] } }
+    if (body.status !== 'success') throw new Error(`${parameters.query}: ${body.error}`)
+    return body.data.result
+  }
+
   return {
     url,
-    async query(expression) {
-      const answer = await fetch(`${url}/api/v1/query`, {
-        method: 'POST',
-        body: new URLSearchParams({ query: expression }),
-      })
-      const body = (await answer.json()) as { status: string; error?: string; data: { result: Sample[] } }
-      if (body.status !== 'success') throw new Error(`${expression}: ${body.error}`)
-      return body.data.result
+    query: (expression) => ask<Sample>('query', { query: expression }),
+    async hasHadData(expression, since) {
+      const times = { start: `${since / 1000}`, end: `${systemClock.now() / 1000}`, step: '1' }
+      const found = await ask<{ values: Sample['value'][] }>('query_range', { query: expression, ...times })
+      return found.some(({ values }) => values.some(([, value]) => value !== 'NaN'))
     },
     async stop() {
       child.kill('SIGTERM')
