@@ -110,7 +110,11 @@ export const FAILURES: { readonly [K in FailureKind]: FailureTraits<Failure & { 
     sentence: ({ code }) => `not polled: this machine is out of resources (${code})`,
   },
   'not-http': { ...BAD_ANSWER, storedAs: 9, sentence: 'the answer is not HTTP' },
-  'headers-too-large': { ...BAD_ANSWER, storedAs: 10, sentence: 'the headers of the answer are too large' },
+  'headers-too-large': {
+    ...BAD_ANSWER,
+    storedAs: 10,
+    sentence: 'the headers of the answer are too large, or its chunks too small',
+  },
   'too-large': {
     ...BAD_ANSWER,
     storedAs: 11,

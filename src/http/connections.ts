@@ -9,6 +9,8 @@ import type { Clock, Timer } from '../clock.ts'
 export function limitConnections(server: Server, maxConnections: number, clock: Pick<Clock, 'monotonic' | 'after'>) {
   /** By client address and port. Idle connections are sorted, longest idle first; busy ones may be anywhere. */
   const connections = new Map<string, Connection>()
+  /** Those with requests in flight: only they can have unread responses. */
+  const busy = new Set<Connection>()
   // Node still counts a closed connection for a while, so some places stay free for new ones.
   const mostKept = maxConnections - Math.ceil(maxConnections / 8)
   let sweepTimer: Timer | null = null
@@ -18,9 +20,7 @@ export function limitConnections(server: Server, maxConnections: number, clock: 
     const key = keyOf(socket)
     const connection = { socket, inFlight: 0, since: clock.monotonic(), isStream: false }
     connections.set(key, connection)
-    socket.once('close', () => {
-      if (connections.get(key) === connection) connections.delete(key)
-    })
+    socket.once('close', () => forget(key, connection))
     if (connections.size > mostKept) closeOldest(({ inFlight }) => inFlight === 0)
     sweepTimer ??= clock.after(SWEEP_EVERY_MS, sweep)
   })
@@ -32,29 +32,34 @@ export function limitConnections(server: Server, maxConnections: number, clock: 
     const connection = connections.get(key)
     if (connection === undefined) return void socket.destroy()
     connection.socket = socket
-    socket.once('close', () => {
-      if (connections.get(key) === connection) connections.delete(key)
-    })
+    socket.once('close', () => forget(key, connection))
   })
   server.prependListener('request', (request, response) => {
     const key = keyOf(request.socket)
     const connection = connections.get(key)
     if (connection === undefined) return
     connection.inFlight++
+    busy.add(connection)
     connection.since = clock.monotonic()
     response.once('close', () => {
       connection.inFlight--
       connection.since = clock.monotonic()
       if (connections.get(key) !== connection) return
+      if (connection.inFlight === 0) busy.delete(connection)
       connections.delete(key)
       connections.set(key, connection)
     })
   })
 
+  function forget(key: string, connection: Connection): void {
+    busy.delete(connection)
+    if (connections.get(key) === connection) connections.delete(key)
+  }
+
   function closeOldest(isEligible: (connection: Connection) => boolean): boolean {
     for (const [key, connection] of connections) {
       if (!isEligible(connection)) continue
-      connections.delete(key)
+      forget(key, connection)
       connection.socket.destroy()
       return true
     }
@@ -72,14 +77,12 @@ export function limitConnections(server: Server, maxConnections: number, clock: 
     /** Closes the slowest readers until `bytes` more fit into the limit on unread bytes. */
     makeRoom(bytes: number): void {
       let unread = bytes
-      for (const { socket } of connections.values()) unread += socket.writableLength
+      for (const { socket } of busy) unread += socket.writableLength
       while (unread > MOST_UNREAD_BYTES) {
-        const slowest = [...connections.values()]
-          .filter(({ socket }) => socket.writableLength > 0)
-          .sort((a, b) => a.since - b.since)[0]
+        const slowest = [...busy].filter(({ socket }) => socket.writableLength > 0).sort((a, b) => a.since - b.since)[0]
         if (slowest === undefined) return
         unread -= slowest.socket.writableLength
-        connections.delete(keyOf(slowest.socket))
+        forget(keyOf(slowest.socket), slowest)
         slowest.socket.destroy()
       }
     },

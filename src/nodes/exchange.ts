@@ -114,6 +114,7 @@ export class ResponseBody {
   readonly #budget: MemoryBudget
   #memory: Buffer = EMPTY
   size = 0
+  #chunks = 0
   #reservedBytes = 0
 
   constructor(maxBytes: number, budget: MemoryBudget) {
@@ -125,6 +126,7 @@ export class ResponseBody {
   append(chunk: Buffer): void {
     const size = this.size + chunk.length
     if (size > this.#maxBytes) throw new ResponseError('too-large')
+    if (++this.#chunks > MAX_CHUNKS + size / FAIR_CHUNK) throw new ResponseError('overhead')
     if (this.size === 0) this.#memory = chunk
     else {
       // Doubling makes a body of one-byte chunks as cheap as one of long chunks.
@@ -167,17 +169,18 @@ export type ResponseProblem =
   | 'too-large'
   /** Other long responses have used up the memory budget. */
   | 'no-memory'
-  /** Too many bytes outside the body: informational responses, chunk headers, trailers. */
+  /** Too many tiny chunks, or too many bytes outside the body: informational responses, chunk headers, trailers. */
   | 'overhead'
   /** Only `chunked` is supported. */
   | 'transfer-encoding'
 
 const HTTP_1_1 = 'HTTP/1.1'
 
-/**
- * Twice the size of one socket read, and more than any response head. Without this limit, a body in one-byte chunks
- * would cost one CPU second per mebibyte.
- */
+/** Twice the size of one socket read, and more than any response head. */
 const MAX_OVERHEAD_BYTES = 131_072
+
+/** A chunk takes about a microsecond however short it is, so a mebibyte in chunks of one byte would take a second. */
+const MAX_CHUNKS = 1000
+const FAIR_CHUNK = 64
 
 const EMPTY = Buffer.alloc(0)

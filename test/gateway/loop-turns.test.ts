@@ -1,6 +1,7 @@
 import { setImmediate } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { LoopTurns } from '../../src/gateway/request/loop-turns.ts'
+import { createFakeClock } from '../support/fake-clock.ts'
 
 /** Begins calls in this order, and notes each when it may run. */
 function begin(turns: LoopTurns, callers: readonly string[], ran: string[]): void {
@@ -12,7 +13,7 @@ function begin(turns: LoopTurns, callers: readonly string[], ran: string[]): voi
 }
 
 test('eight calls begin in one iteration of the event loop, the others in the next ones', async () => {
-  const turns = new LoopTurns()
+  const turns = new LoopTurns(createFakeClock())
   const ran: string[] = []
 
   begin(turns, Array<string>(20).fill('hog'), ran)
@@ -26,7 +27,7 @@ test('eight calls begin in one iteration of the event loop, the others in the ne
 })
 
 test('a caller with one call waits for one iteration, however many calls of another caller came before', async () => {
-  const turns = new LoopTurns()
+  const turns = new LoopTurns(createFakeClock())
   const ran: string[] = []
   begin(turns, Array<string>(1000).fill('hog'), ran)
 
@@ -38,7 +39,7 @@ test('a caller with one call waits for one iteration, however many calls of anot
 })
 
 test('calls that do not exceed the limit begin at once, in each iteration', async () => {
-  const turns = new LoopTurns()
+  const turns = new LoopTurns(createFakeClock())
 
   for (let iteration = 0; iteration < 3; iteration++) {
     for (let nth = 0; nth < 8; nth++) expect(turns.next('wallet')).toBeNull()
@@ -48,7 +49,7 @@ test('calls that do not exceed the limit begin at once, in each iteration', asyn
 })
 
 test('where too many wait already, a call begins at once', async () => {
-  const turns = new LoopTurns()
+  const turns = new LoopTurns(createFakeClock())
   const ran: string[] = []
   begin(turns, Array<string>(8 + 3).fill('hog'), ran)
 
@@ -57,4 +58,25 @@ test('where too many wait already, a call begins at once', async () => {
 
   await setImmediate()
   expect(ran).toHaveLength(11)
+})
+
+test.each([
+  ['more calls begin after a long iteration', 12, 24],
+  ['but not without limit', 500, 64],
+])('%s', async (_what, tookMs, most) => {
+  const clock = createFakeClock()
+  const turns = new LoopTurns(clock)
+  const ran: string[] = []
+  begin(turns, Array<string>(8 + 500).fill('hog'), ran)
+  begin(turns, Array<string>(8).fill('wallet'), ran)
+
+  await clock.advance(tookMs)
+  await setImmediate()
+  const wallet = ran.filter((caller) => caller === 'wallet')
+  const first = ran.length
+  await setImmediate()
+
+  expect(first).toBe(8 + most)
+  expect(wallet).toHaveLength(8)
+  expect(ran).toHaveLength(first + 8)
 })

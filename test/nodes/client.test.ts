@@ -348,6 +348,14 @@ describe('an answer costs no more than its bytes', () => {
     await node.closed
   })
 
+  test('a node that goes on sending tiny chunks is left after a thousand of them', async () => {
+    const chunk = '1\r\n \r\n'
+    const node = await rawNode((socket) => socket.write(chunks('', chunk, 1100).slice(0, -'0\r\n\r\n'.length)))
+
+    expect(failureOf(await send(nodeClient(), node.url))).toEqual({ kind: 'headers-too-large' })
+    await node.closed
+  })
+
   test('a long answer in chunks of usual size is taken', async () => {
     const { url } = await rawNode((socket) => socket.write(chunks('', `400\r\n${'x'.repeat(1024)}\r\n`, 1024)))
 
