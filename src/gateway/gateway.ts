@@ -98,7 +98,7 @@ export function createGateway({ listen, upstream, aliases, metrics, clock, log, 
   const bodies = new BodyMemory(callers)
   const answerMemory = createAnswerMemory(deps.answerMemory)
   const calls = new FairShare(maxInFlight)
-  const turns = new LoopTurns(clock)
+  const turns = new LoopTurns()
   const recorder = createRequestRecorder({ metrics, clock, log })
   const reject = (exchange: Exchange, of: Admission, rejection: GatewayError, format: ErrorFormat) =>
     rejectRequest(exchange, of, rejection, format, { recorder, bodies, clock })

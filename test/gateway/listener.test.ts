@@ -498,27 +498,57 @@ describe('many times more than can be taken', () => {
   })
 })
 
-describe('more connections than there may be', () => {
-  test('are turned away, and those that only lie there make room for the next', async () => {
-    const { port } = await set({ listen: { host: '127.0.0.1', port: 0, tls: null, maxConnections: 3 } })
-    const kept = await Promise.all(
-      [1, 2, 3].map(async () => {
-        const socket = connect(port, '127.0.0.1').setEncoding('utf8')
+describe('with at most 16 connections', () => {
+  const unknown = WHOLE.replace(ID, 'wrong-0123456789abcdef')
+
+  test.each([
+    ['send nothing', ''],
+    ['send half a request', WHOLE.slice(0, 60)],
+    ['wait after a request', WHOLE],
+    ['hold back the body of a request with a wrong endpoint_id', `${unknown.slice(0, unknown.indexOf('{'))}{`],
+    ['begin a TLS handshake and never end it', '\x16\x03\x01\x02\x00\x01\x00\x01\xfc', CERTIFICATE],
+  ] as [string, string, Certificate?][])(
+    'a new caller is served although 60 others %s, one after the other',
+    async (_what, text, certificate?: Certificate) => {
+      const tls = certificate ?? null
+      const { port } = await set({ listen: { host: '127.0.0.1', port: 0, tls, maxConnections: 16 } })
+      let closed = 0
+      for (let one = 0; one < 60; one++) {
+        const socket = connect(port, '127.0.0.1')
+        sockets.push(socket)
+        socket.on('error', () => {}).once('close', () => closed++)
+        await new Promise((resolve) => socket.once('connect', resolve).once('close', resolve))
+        socket.resume().write(text, 'latin1')
+      }
+      await expect.poll(() => closed, { timeout: 20_000 }).toBeGreaterThanOrEqual(60 - 16)
+
+      for (let one = 0; one < 2; one++) {
+        const socket = tls === null ? connect(port, '127.0.0.1') : connectTls({ port, rejectUnauthorized: false })
+        const answer = new Promise<string>((resolve, reject) => {
+          socket.once('data', (bytes) => resolve(String(bytes))).once('close', () => reject(new Error('closed')))
+        })
         sockets.push(socket)
         socket.on('error', () => {}).write(WHOLE)
-        const [answer] = (await once(socket, 'data')) as [string]
-        expect(answer).toContain(' 200 ')
-        return socket
-      }),
-    )
-    const gone = Promise.all(kept.map((socket) => once(socket, 'close')))
+        expect(await answer).toContain(' 200 ')
+      }
+    },
+  )
 
-    const turnedAway = await raw(port, '')
-    await gone
-    const next = await raw(port, CLOSING)
+  test('a request at work is not closed for others', async () => {
+    let answer = () => {}
+    const { port, asked } = await set({
+      listen: { host: '127.0.0.1', port: 0, tls: null, maxConnections: 16 },
+      answer: (question) => new Promise((resolve) => (answer = () => resolve(echo(question)))),
+    })
+    const working = raw(port, CLOSING)
+    await expect.poll(() => asked, { timeout: 20_000 }).toHaveLength(1)
 
-    expect(turnedAway).toBe('')
-    expect(next).toContain(' 200 ')
+    const flood = Array.from({ length: 60 }, () => connect(port, '127.0.0.1').on('error', () => {}))
+    sockets.push(...flood)
+    await expect.poll(() => flood.filter(({ closed }) => closed).length, { timeout: 20_000 }).toBeGreaterThanOrEqual(44)
+    answer()
+
+    expect(await working).toContain(' 200 ')
   })
 })
 

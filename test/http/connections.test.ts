@@ -1,5 +1,7 @@
 import channel from 'node:diagnostics_channel'
+import { readFileSync } from 'node:fs'
 import { get } from 'node:http'
+import { get as getSecure } from 'node:https'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, describe, expect, test } from 'vitest'
@@ -28,15 +30,16 @@ async function flood(port: number, count: number, text = '', reads = true): Prom
     made.push(socket)
     sockets.push(socket)
     await new Promise((resolve) => socket.once('connect', resolve).once('close', resolve))
-    if (text !== '') socket.write(text)
+    if (text !== '') socket.write(text, 'latin1')
     if (reads) socket.resume()
   }
   return made
 }
 
-function status(port: number): Promise<number | undefined> {
+function status(port: number, ask: typeof get | typeof getSecure = get): Promise<number | undefined> {
   return new Promise((resolve, reject) => {
-    get({ port, host: '127.0.0.1', path: '/-/healthy', agent: false }, (answer) => {
+    const options = { port, host: '127.0.0.1', path: '/-/healthy', agent: false, rejectUnauthorized: false } as const
+    ask(options, (answer) => {
       answer.resume().on('end', () => resolve(answer.statusCode))
     }).on('error', reject)
   })
@@ -60,6 +63,19 @@ describe('with at most 24 connections', () => {
 
     expect(answers).toEqual([200, 200])
     expect(closed(made)).toBeGreaterThanOrEqual(100 - 24)
+  })
+
+  test('a client is served although 100 TLS handshakes begin and never end', async () => {
+    const file = (name: string) => readFileSync(new URL(`../config/tls/${name}`, import.meta.url))
+    const tls = { cert: file('a.crt'), key: file('a.key') }
+    const port = await listening({ options: { maxConnections: 24, tls } })
+
+    // A record that announces a ClientHello of 508 bytes, and its first four.
+    const made = await flood(port, 100, '\x16\x03\x01\x02\0\x01\0\x01\xfc')
+    const answers = [await status(port, getSecure), await status(port, getSecure)]
+
+    expect(answers).toEqual([200, 200])
+    await expect.poll(() => closed(made)).toBeGreaterThanOrEqual(100 - 24)
   })
 
   test('a flood of event streams leaves the other port alone', async () => {

@@ -67,7 +67,6 @@ const LIMITS: ServerOptions = {
   requireHostHeader: false,
 }
 const CLOSING_CHECK_MS = 250
-const MAX_REQUESTS_PER_SOCKET = 100_000
 /** Each connection takes a file descriptor and about 10 KB. */
 const MAX_CONNECTIONS = 8192
 /** Connections that wait to be accepted. Beyond this, callers wait a second until TCP retries. */
@@ -92,10 +91,8 @@ export function createListener({ options, clock, onRequest }: ListenerDeps): Lis
         )
   // No limit here: Node 20 drops excess headers silently and Node 24 sends its own error, so admission counts them.
   server.maxHeadersCount = 0
-  server.maxRequestsPerSocket = MAX_REQUESTS_PER_SOCKET
+  server.maxRequestsPerSocket = 100_000
   server.maxConnections = maxConnections
-  // Idle connections must not keep new callers out.
-  server.on('drop', () => server.closeIdleConnections())
   // A caller that does not read its answer would keep the memory occupied.
   server.setTimeout(options.idleTimeoutMs, (socket: Socket) => socket.destroy())
   server.on('checkContinue', (req: IncomingMessage, res: ServerResponse) => begin(req, res, true))
@@ -106,12 +103,9 @@ export function createListener({ options, clock, onRequest }: ListenerDeps): Lis
   server.on('clientError', rejectUnparsable)
   // Without it, a socket whose handshake times out stays open: the response cannot be sent, so its end never comes.
   server.on('tlsClientError', (_error: Error, socket: Socket) => socket.destroy())
-  /** Node's own list lacks those that have not finished their TLS handshake. */
-  const sockets = new Set<Socket>()
-  server.on('connection', (socket: Socket) => {
-    sockets.add(socket)
-    socket.once('close', () => sockets.delete(socket))
-  })
+  const connections = new OpenConnections(maxConnections)
+  server.on('connection', (socket: Socket) => connections.add(socket))
+  server.on('secureConnection', (socket: Socket) => connections.secured(socket))
   let closing = false
 
   function begin(req: IncomingMessage, res: ServerResponse, awaitsContinue: boolean): void {
@@ -119,6 +113,7 @@ export function createListener({ options, clock, onRequest }: ListenerDeps): Lis
     // Data after the last request of a connection is ignored (RFC 9112, section 9.6).
     if (endsConnection(req.socket)) return reads.stop(req.socket)
     trackResponse(req.socket, res)
+    res.once('close', () => connections.used(req.socket))
     onRequest(req, res, awaitsContinue)
   }
 
@@ -154,7 +149,7 @@ export function createListener({ options, clock, onRequest }: ListenerDeps): Lis
         // A closing Node server times out no connections and treats one that has sent nothing as busy.
         const check = () => {
           left -= CLOSING_CHECK_MS
-          if (left <= 0 || isIdle()) for (const socket of sockets) socket.destroy()
+          if (left <= 0 || isIdle()) connections.closeAll()
           else timer = clock.after(CLOSING_CHECK_MS, check)
         }
         timer = clock.after(CLOSING_CHECK_MS, check)
@@ -168,6 +163,52 @@ export function createListener({ options, clock, onRequest }: ListenerDeps): Lis
   }
 }
 
+/**
+ * All connections, also those within their TLS handshake, which Node's own list lacks. Where places run short, closes the
+ * one that has waited the longest for a whole request, so that a flood of silent or slow ones keeps no new caller out.
+ */
+class OpenConnections {
+  /** By address and port of the caller, because it has another socket object after the TLS handshake. */
+  readonly #sockets = new Map<string, CallerSocket>()
+  readonly #mostKept: number
+
+  constructor(maxConnections: number) {
+    // Node still counts a closed connection for a while, so some places stay free for new ones.
+    this.#mostKept = maxConnections - Math.ceil(maxConnections / 8)
+  }
+
+  add(socket: CallerSocket): void {
+    const key = keyOf(socket)
+    this.#sockets.set(key, socket)
+    socket.once('close', () => {
+      if (this.#sockets.get(key) === socket) this.#sockets.delete(key)
+    })
+    if (this.#sockets.size <= this.#mostKept) return
+    for (const [oldest, one] of this.#sockets) {
+      const last = one[LAST_RESPONSE]
+      if (last?.closed === false && last.req.complete) continue
+      one.destroy()
+      return void this.#sockets.delete(oldest)
+    }
+  }
+
+  secured(socket: CallerSocket): void {
+    if (this.#sockets.has(keyOf(socket))) this.add(socket)
+    else socket.destroy()
+  }
+
+  /** A request has been answered. */
+  used(socket: CallerSocket): void {
+    const key = keyOf(socket)
+    if (this.#sockets.delete(key)) this.#sockets.set(key, socket)
+  }
+
+  closeAll(): void {
+    for (const socket of this.#sockets.values()) socket.destroy()
+  }
+}
+
+const keyOf = ({ remoteAddress, remotePort }: Socket): string => `${remoteAddress} ${remotePort}`
 /** The response to the last request of a connection; responses to earlier requests are sent before it. */
 const LAST_RESPONSE = Symbol('last response')
 const IS_REJECTED = Symbol('is rejected')

@@ -1,58 +1,53 @@
-import type { Clock } from '../../clock.ts'
 import { FairQueue } from '../../core/fair-share.ts'
 
 /**
- * Shares the event loop between callers. In one iteration of the loop only a few calls begin, more after a long one; the others
- * wait for a later one, served one caller after the other. So a caller that sends more than the process can forward delays itself,
- * and neither other callers nor polls.
+ * Shares the event loop between callers. In one iteration of the loop only a few calls of each caller begin; the others
+ * wait for a later one. So a caller that sends more than the process can forward delays itself, and neither other callers
+ * nor polls.
  */
 export class LoopTurns {
-  readonly #clock: Pick<Clock, 'monotonic'>
   readonly #waiting = new FairQueue<() => void>()
-  #left = CALLS_PER_TURN
+  /** Calls that began in this iteration, by caller. */
+  readonly #begun = new Map<string | null, number>()
+  #total = 0
   #isCounting = false
-  #turnBeganAt = 0
-
-  constructor(clock: Pick<Clock, 'monotonic'>) {
-    this.#clock = clock
-  }
 
   /** Returns `null` if the call may begin at once, also if `maxWaiting` or more calls wait. */
   next(caller: string | null, maxWaiting = Number.POSITIVE_INFINITY): Promise<void> | null {
     // Not for the first half of a turn, because planning a turn for each request would cost 1 % of it.
-    if (!this.#isCounting && this.#left <= CALLS_PER_TURN / 2) {
+    if (!this.#isCounting && this.#total >= CALLS_OF_ONE / 2) {
       this.#isCounting = true
-      this.#turnBeganAt = this.#clock.monotonic()
       setImmediate(this.#nextTurn)
     }
-    if (this.#left > 0) {
-      this.#left--
+    if (this.#total < CALLS_PER_TURN && this.#mayBegin(caller)) {
+      this.#begin(caller)
       return null
     }
     if (this.#waiting.size >= maxWaiting) return null
     return new Promise((resolve) => this.#waiting.add(caller, resolve))
   }
 
+  readonly #mayBegin = (caller: string | null): boolean => (this.#begun.get(caller) ?? 0) < CALLS_OF_ONE
+
+  #begin(caller: string | null): void {
+    this.#total++
+    this.#begun.set(caller, (this.#begun.get(caller) ?? 0) + 1)
+  }
+
   readonly #nextTurn = (): void => {
-    const now = this.#clock.monotonic()
-    const due = Math.floor((now - this.#turnBeganAt) * CALLS_PER_MS)
-    this.#turnBeganAt = now
-    this.#left = Math.min(MAX_CALLS_PER_TURN, Math.max(CALLS_PER_TURN, due))
-    for (; this.#left > 0; this.#left--) {
-      const next = this.#waiting.next(anyCaller)
+    this.#begun.clear()
+    this.#total = 0
+    while (this.#total < CALLS_PER_TURN) {
+      const next = this.#waiting.next(this.#mayBegin)
       if (next === null) break
+      this.#begin(next.caller)
       next.item()
     }
-    this.#left = Math.min(this.#left, CALLS_PER_TURN)
-    this.#isCounting = this.#left < CALLS_PER_TURN
+    this.#isCounting = this.#total > 0
     if (this.#isCounting) setImmediate(this.#nextTurn)
   }
 }
 
-const anyCaller = () => true
-
 /** With their answers, about two milliseconds of processor time. */
-const CALLS_PER_TURN = 8
-/** Where other work makes turns long, calls get about half of the time. */
-const CALLS_PER_MS = 2
-const MAX_CALLS_PER_TURN = 64
+const CALLS_OF_ONE = 8
+const CALLS_PER_TURN = 32
