@@ -13,7 +13,7 @@ import type { ErrorSource } from '../metrics/registry.ts'
 import type { GatewayTraffic, GatewayWatchDeps } from '../notify/gateway-watch.ts'
 import { createNotifier, type Notifier } from '../notify/notifier.ts'
 import { createSilences, type Silences } from '../notify/silences.ts'
-import { createAvailabilityRefresh, createHousekeeping } from '../poll/housekeeping.ts'
+import { startJobs } from '../poll/housekeeping.ts'
 import { createInspector } from '../poll/inspector.ts'
 import type { Scheduler } from '../poll/scheduler.ts'
 import type { Board, WritableBoard } from '../state/board.ts'
@@ -140,7 +140,7 @@ export async function startDaemon({ config, log, clock: realClock = systemClock 
   scheduler.start()
   notifier.start()
   const samples = repeat(clock, SAMPLE_EVERY_MS, () => sampleSelf(parts))
-  const jobs = startJobs(base, role)
+  const jobs = startJobs({ ...base, role })
 
   return {
     url,
@@ -246,20 +246,6 @@ async function roleOf(config: Config, clock: Clock): Promise<Role> {
   if (config.cluster === null) return createAlone(clock, config.store.url !== null)
   const { createMember } = await import('./member.ts')
   return createMember({ config, settings: config.cluster, clock })
-}
-
-/** Joins the other daemons, then runs calendar jobs and computes availability: none of it delays the first polls. */
-function startJobs(base: Pick<Parts, 'clock' | 'log' | 'board' | 'store'>, role: Role) {
-  const housekeeping = createHousekeeping({ ...base, isOurs: () => role.runsJobs })
-  const availability = createAvailabilityRefresh(base)
-  const failed = (error: unknown) => base.log.warn({ error: String(error) }, 'calendar jobs could not be started')
-  const started = role.start().then(housekeeping.start).catch(failed).then(availability.start)
-  return {
-    async stop(): Promise<void> {
-      availability.stop()
-      await Promise.all([housekeeping.stop(), started])
-    },
-  }
 }
 
 async function listenGateway(gateway: GatewayService | null, { tls, callers }: Config['gateway'], log: Logger) {

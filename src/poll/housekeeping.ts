@@ -4,6 +4,31 @@ import type { Log } from '../log.ts'
 import type { WritableBoard } from '../state/board.ts'
 import type { Store, StoreJob } from '../store/store.ts'
 
+/** Joins the other daemons, then runs calendar jobs and computes availability: none of it delays the first polls. */
+export function startJobs({ store, board, clock, log, role }: JobsDeps) {
+  const housekeeping = createHousekeeping({ store, clock, log, isOurs: () => role.runsJobs })
+  const availability = createAvailabilityRefresh({ store, board, clock, log })
+  const failed = (error: unknown) => log.warn({ error: String(error) }, 'calendar jobs could not be started')
+  const joined = role.start()
+  // A job can take minutes, and the reader does without what it will aggregate.
+  const started = Promise.all([joined.then(housekeeping.start).catch(failed), joined.then(availability.start)])
+  return {
+    async stop(): Promise<void> {
+      availability.stop()
+      await Promise.all([housekeeping.stop(), started])
+    },
+  }
+}
+
+interface JobsDeps extends Omit<HousekeepingDeps, 'isOurs'>, AvailabilityRefreshDeps {
+  readonly store: Pick<Store, 'run' | 'lastRuns' | 'availability'>
+  readonly role: {
+    /** Resolves when this daemon does its part; never rejects. */
+    start(): Promise<void>
+    readonly runsJobs: boolean
+  }
+}
+
 /**
  * Runs the store's calendar jobs with node-cron, in UTC, and never the same job twice at once. node-cron follows the
  * wall clock and would delay jobs after that is set back, so overdue jobs are also found by the monotonic clock.
@@ -113,7 +138,7 @@ export interface HousekeepingDeps {
 }
 
 /** Refreshes the availability of every endpoint, at growing intervals, because it changes slowly and reads much. */
-export function createAvailabilityRefresh({ store, board, clock, log }: AvailabilityRefreshDeps) {
+function createAvailabilityRefresh({ store, board, clock, log }: AvailabilityRefreshDeps) {
   let isStopped = false
   let timer: Timer | null = null
 
@@ -138,7 +163,7 @@ export function createAvailabilityRefresh({ store, board, clock, log }: Availabi
 
 interface AvailabilityRefreshDeps {
   readonly store: Pick<Store, 'availability'>
-  readonly board: WritableBoard
+  readonly board: Pick<WritableBoard, 'networks' | 'putAvailability'>
   readonly clock: Clock
   readonly log: Log
 }

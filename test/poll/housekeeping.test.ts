@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { createHousekeeping } from '../../src/poll/housekeeping.ts'
+import { createHousekeeping, startJobs } from '../../src/poll/housekeeping.ts'
 import { STORE_JOBS, type StoreJob } from '../../src/store/store.ts'
 import { createFakeClock } from '../support/fake-clock.ts'
 import { silentLog } from '../support/log.ts'
@@ -97,6 +97,25 @@ test('stopping cuts a running job short, and does not wait for one that cannot b
   const stuck = createHousekeeping({ store: stuckStore, clock, log: silentLog })
   const stuckStart = stuck.start()
   const stopped = Promise.all([stuck.stop(), stuckStart])
+  await clock.advance(2000)
+  await stopped
+})
+
+test('availability is known while the first jobs still run', async () => {
+  const clock = createFakeClock()
+  const shown: unknown[] = []
+  const board = { networks: () => [], putAvailability: (rows: unknown) => void shown.push(rows) }
+  const store = {
+    lastRuns: async () => new Map<StoreJob, number>(),
+    run: () => new Promise<boolean>(() => {}),
+    availability: async () => new Map(),
+  }
+  const role = { start: async () => {}, runsJobs: true }
+  const jobs = startJobs({ store, board, clock, log: silentLog, role })
+
+  await clock.advance(0)
+  expect(shown).toHaveLength(1)
+  const stopped = jobs.stop()
   await clock.advance(2000)
   await stopped
 })
