@@ -22,7 +22,7 @@ export interface PollTable {
   /** In a cluster, the polls of all places, which `inSlot` then replaces by the state that they found together. */
   countedIn?(slot: number, endpointId: number): readonly PollRow[]
   /** By endpoint, for the endpoints [firstId, lastId]. */
-  bySlot(slot: number, firstId: number, lastId: number): Map<number, PollRow[]>
+  bySlot(slot: number, firstId: number, lastId: number): Map<number, StateRow[]>
   /** The first slot at or after `slot` that has any poll; `null` if there is none. */
   nextSlot(slot: number): number | null
 }
@@ -31,24 +31,30 @@ export interface PollTable {
 export interface Holds {
   at(time: UnixMs): number
   readonly longestMs: number
+  readonly shortestMs: number
 }
 
 export type HeldPoll = PollRow & TimedState
 
-export function hold(row: PollRow, holds: Holds): HeldPoll {
-  return { ...row, holdMs: holds.at(row.at) }
+/** A poll, or several in a row that found the same state, each while the one before held; `lastAt` is then the last one. */
+export type StateRow = PollRow & { readonly lastAt?: UnixMs }
+
+export function hold(row: StateRow, holds: Holds): HeldPoll {
+  const { at, lastAt = at } = row
+  return { ...row, holdMs: lastAt - at + holds.at(lastAt) }
 }
 
 /** From rows of `holds` of one endpoint, in the order of time. */
 export function holdsOf(rows: readonly (readonly [fromMs: number, holdMs: number])[]): Holds {
   const [only] = rows
   if (only === undefined) return NO_HOLDS
-  if (rows.length === 1) return { at: () => only[1], longestMs: only[1] }
-  const longestMs = Math.max(...rows.map(([, holdMs]) => holdMs))
-  return { at: (time) => (rows.findLast(([from]) => from <= time) ?? only)[1], longestMs }
+  if (rows.length === 1) return { at: () => only[1], longestMs: only[1], shortestMs: only[1] }
+  const all = rows.map(([, holdMs]) => holdMs)
+  const at = (time: UnixMs) => (rows.findLast(([from]) => from <= time) ?? only)[1]
+  return { at, longestMs: Math.max(...all), shortestMs: Math.min(...all) }
 }
 
-const NO_HOLDS: Holds = { at: () => 0, longestMs: 0 }
+export const NO_HOLDS: Holds = { at: () => 0, longestMs: 0, shortestMs: 0 }
 
 export interface BucketTable {
   /** Writes no row for an empty bucket. */

@@ -115,6 +115,7 @@ export function* withMaintenance(
   intervals: Iterable<Interval>,
   maintenance: readonly TimeRange[],
 ): Generator<Interval> {
+  if (maintenance.length === 0) return yield* intervals
   let next = 0
   for (const interval of intervals) {
     let { from } = interval

@@ -95,7 +95,8 @@ export function createClusterTables(database: Database): ClusterTables {
 
 /** JSON as `jsonb` takes it: without NUL and halves of characters, which `JSON.stringify` writes as escapes. */
 function jsonb(value: unknown): string {
-  return JSON.stringify(value).replaceAll(/\\u(?:0000|d[89a-f][0-9a-f]{2})/g, '\\ufffd')
+  const text = JSON.stringify(value)
+  return text.includes('\\u') ? text.replaceAll(/\\u(?:0000|d[89a-f][0-9a-f]{2})/g, '\\ufffd') : text
 }
 
 function columnsOf(leases: readonly LeaseKey[]): string[][] {

@@ -73,7 +73,8 @@ export async function selectAvailability(
   if (endpointIds.length === 0) return []
   const marks = await readMarks(query)
   const cursors = cursorsOf(marks)
-  const longestMs = Math.max(0, ...[...(await selectHolds(query, endpointIds)).values()].map((one) => one.longestMs))
+  const holds = await selectHolds(query, endpointIds)
+  const longestMs = Math.max(0, ...[...holds.values()].map((one) => one.longestMs))
   const rolledTo = Math.min(cursors.rolledTo, slotOf(now)) * SLOT_MS
   const readableFrom = readableRawFrom(cursors, longestMs) * SLOT_MS
   // The slots in which the windows begin, where their polls are kept.
@@ -85,55 +86,62 @@ export async function selectAvailability(
   const loaded = await loadTables(query, {
     endpointIds,
     marks,
+    holds,
     polls: [...leads, { from: rolledTo, until: now + 1 }],
     onlyStates: true,
     maintenance: { from: now - longestWindowMs - HOUR.widthMs, until: now + 1 },
   })
-  const read = (sum: Sum) =>
-    createAvailabilityReader(withSums(loaded, sum), () => known.map(({ name, id }) => [name, id] as const))(
-      endpoints,
-      now,
-    )
-  // The first reading only finds out which sums are needed: a few ranges, the same for nearly all endpoints.
-  const ranges = new Map<string, SumRange>()
-  read((range) => {
-    ranges.set(keyOf(range), range)
-    return noTime()
+  const read = (wanted: readonly EndpointKey[], sum: Sum) =>
+    createAvailabilityReader(withSums(loaded, sum), () => known.map(({ name, id }) => [name, id] as const))(wanted, now)
+  // The first reading only finds out which sums are needed: a few ranges, the same for endpoints whose results hold as long.
+  const sums: Sums[] = []
+  const alike = new Map(known.map(({ name, id }) => [holds.get(id)?.longestMs, name]))
+  read([...alike.values()], (table, first, end) => {
+    if (findSums(sums, table, first, end) === undefined) sums.push({ table, first, end, byEndpoint: new Map() })
+    return NO_TIME
   })
-  const sums = new Map<string, TimeParts>()
-  for (const range of ranges.values()) await addSums(query, endpointIds, range, sums)
-  return read((range, endpointId) => sums.get(`${keyOf(range)} ${endpointId}`) ?? noTime())
+  for (const range of sums) range.byEndpoint = await selectSums(query, endpointIds, range)
+  return read(endpoints, (table, first, end, id) => findSums(sums, table, first, end)?.byEndpoint.get(id) ?? NO_TIME)
 }
 
-interface SumRange {
+/** The sums of a range of buckets. */
+interface Sums {
   readonly table: Resolution['table']
   readonly first: number
   readonly end: number
+  byEndpoint: ReadonlyMap<number, TimeParts>
 }
 
-type Sum = (range: SumRange, endpointId: number) => TimeParts
+type Sum = (table: Resolution['table'], first: number, end: number, endpointId: number) => TimeParts
 
-const keyOf = ({ table, first, end }: SumRange) => `${table} ${first} ${end}`
+const NO_TIME: TimeParts = noTime()
+
+/** There are some twenty. */
+function findSums(sums: readonly Sums[], table: Resolution['table'], first: number, end: number): Sums | undefined {
+  return sums.find((one) => one.first === first && one.end === end && one.table === table)
+}
 
 function withSums(loaded: HistoryTables, sum: Sum): HistoryTables {
   const summed = (table: Resolution['table']): BucketTable => ({
     ...loaded.buckets[table],
-    sum: (endpointId, first, end) => sum({ table, first, end }, endpointId),
+    sum: (endpointId, first, end) => sum(table, first, end, endpointId),
   })
   const buckets = { five_minutes: summed('five_minutes'), hours: summed('hours'), days: summed('days') }
   return { ...loaded, buckets }
 }
 
-async function addSums(query: Query, endpointIds: readonly number[], range: SumRange, sums: Map<string, TimeParts>) {
-  const rows = await query<{ id: number; up: number; degraded: number; down: number; stale: number }>(
-    `SELECT endpoint_id AS id, sum(up_ms)::bigint AS up, sum(degraded_ms)::bigint AS degraded,
-       sum(down_ms)::bigint AS down, sum(stale_ms)::bigint AS stale
-     FROM ${range.table} WHERE endpoint_id = ANY ($1::bigint[]) AND bucket >= $2 AND bucket < $3 GROUP BY endpoint_id`,
-    [bigints(endpointIds), range.first, range.end],
+async function selectSums(query: Query, endpointIds: readonly number[], { table, first, end }: Sums) {
+  const rows = await query<readonly number[]>(
+    `SELECT endpoint_id, sum(up_ms)::bigint, sum(degraded_ms)::bigint, sum(down_ms)::bigint, sum(stale_ms)::bigint
+     FROM ${table} WHERE endpoint_id = ANY ($1::bigint[]) AND bucket >= $2 AND bucket < $3 GROUP BY endpoint_id`,
+    [bigints(endpointIds), first, end],
+    { asArrays: true },
   )
-  for (const { id, up, degraded, down, stale } of rows) {
-    // Maintenance has its own table, and counts in none of the shares.
-    const parts = { upMs: up, degradedMs: degraded, downMs: down, maintenanceMs: 0, freshMs: up + degraded - stale }
-    sums.set(`${keyOf(range)} ${id}`, parts)
-  }
+  // Maintenance has its own table, and counts in none of the shares.
+  return new Map(
+    rows.map(([id = 0, upMs = 0, degradedMs = 0, downMs = 0, staleMs = 0]): [number, TimeParts] => [
+      id,
+      { upMs, degradedMs, downMs, maintenanceMs: 0, freshMs: upMs + degradedMs - staleMs },
+    ]),
+  )
 }

@@ -1,7 +1,7 @@
 import type { TimeRange } from '../../core/verdict/availability.ts'
 import { BUCKET_COLUMNS, type Bucket, type BucketCells, bucketOf, cellsOf, isEmpty } from '../bucket.ts'
 import { DAY, FIVE_MINUTES, HOUR, type Resolution, SLOT_MS, slotOf } from '../resolution.ts'
-import { type BucketTable, type HeldPoll, type HistoryTables, type Holds, hold, holdsOf } from '../tables.ts'
+import { type BucketTable, type HeldPoll, type HistoryTables, type Holds, hold, holdsOf, NO_HOLDS } from '../tables.ts'
 import { bigints } from './arrays.ts'
 import { groupBy } from './group-by.ts'
 import { cursorsOf, type Marks } from './marks.ts'
@@ -21,6 +21,8 @@ export interface LoadedTables extends HistoryTables {
 export interface Wanted {
   readonly endpointIds: readonly number[]
   readonly marks: Marks
+  /** If they were read before. */
+  readonly holds?: ReadonlyMap<number, Holds>
   /** Times of polls; those whose results may still hold at the beginning are read too. */
   readonly polls?: readonly TimeRange[]
   /** Whether only the states of polls are needed, and nothing that was measured. */
@@ -31,10 +33,10 @@ export interface Wanted {
 }
 
 export async function loadTables(query: Query, wanted: Wanted): Promise<LoadedTables> {
-  const holds = await selectHolds(query, wanted.endpointIds)
+  const holds = wanted.holds ?? (await selectHolds(query, wanted.endpointIds))
   const longestMs = Math.max(0, ...[...holds.values()].map((one) => one.longestMs))
   const ranges = (wanted.polls ?? []).map(({ from, until }) => ({ from: slotOf(from - longestMs) * SLOT_MS, until }))
-  const polls = createLoadedPolls(holds, await selectRanges(query, wanted, ranges))
+  const polls = createLoadedPolls(holds, await selectRanges(query, wanted, ranges, holds))
   const maintenance = await selectMaintenance(query, wanted)
   const buckets = {
     five_minutes: await loadBuckets(query, FIVE_MINUTES, wanted),
@@ -65,13 +67,22 @@ export async function selectHolds(query: Query, endpointIds: readonly number[]):
   return new Map([...byEndpoint].map(([id, some]) => [id, holdsOf(some.map((row) => [row.from, row.hold] as const))]))
 }
 
-async function selectRanges(query: Query, { endpointIds, onlyStates }: Wanted, ranges: readonly TimeRange[]) {
-  const select = onlyStates ? selectStates : selectPolls
+async function selectRanges(
+  query: Query,
+  { endpointIds, onlyStates }: Wanted,
+  ranges: readonly TimeRange[],
+  holds: ReadonlyMap<number, Holds>,
+) {
+  const shortestMs = Math.min(...endpointIds.map((id) => (holds.get(id) ?? NO_HOLDS).shortestMs))
+  const select = (from: number, until: number) =>
+    onlyStates
+      ? selectStates(query, endpointIds, from, until, shortestMs)
+      : selectPolls(query, endpointIds, from, until)
   const rows: VantagePoll[] = []
   let reached = Number.NEGATIVE_INFINITY
   for (const { from, until } of [...ranges].sort((a, b) => a.from - b.from)) {
     const start = Math.max(from, reached)
-    if (start < until) for (const row of await select(query, endpointIds, start, until)) rows.push(row)
+    if (start < until) for (const row of await select(start, until)) rows.push(row)
     reached = Math.max(reached, until)
   }
   return rows
@@ -93,7 +104,7 @@ function createLoadedPolls(holdsBy: ReadonlyMap<number, Holds>, rows: readonly V
     return all.slice(first, firstAt(all, (slot + 1) * SLOT_MS))
   }
   return {
-    holds: (endpointId) => holdsBy.get(endpointId) ?? holdsOf([]),
+    holds: (endpointId) => holdsBy.get(endpointId) ?? NO_HOLDS,
     carriedInto(slot, endpointId, holds) {
       const all = states.get(endpointId) ?? []
       const last = all[firstAt(all, slot * SLOT_MS) - 1]
@@ -102,13 +113,14 @@ function createLoadedPolls(holdsBy: ReadonlyMap<number, Holds>, rows: readonly V
     inSlot: (slot, endpointId, holds): HeldPoll[] =>
       within(states.get(endpointId), slot).map((row) => hold(row, holds)),
     countedIn: (slot, endpointId) => within(counted.get(endpointId), slot),
-    bySlot: (slot, firstId, lastId) =>
-      new Map(
-        [...states]
-          .filter(([id]) => id >= firstId && id <= lastId)
-          .map(([id, all]) => [id, within(all, slot)] as const)
-          .filter(([, some]) => some.length > 0),
-      ),
+    bySlot(slot, firstId, lastId) {
+      const found = new Map<number, VantagePoll[]>()
+      for (const [id, all] of states) {
+        const some = id < firstId || id > lastId ? [] : within(all, slot)
+        if (some.length > 0) found.set(id, some)
+      }
+      return found
+    },
     nextSlot(slot) {
       const at = rows[firstAt(rows, slot * SLOT_MS)]?.at
       return at === undefined ? null : slotOf(at)

@@ -1,5 +1,6 @@
 import type { UnixMs } from '../../core/time.ts'
-import { MEASURED_COLUMNS, POLL_NUMBERS, type PollCells, type PollRow, rowOf, VERDICT_BITS } from '../poll-columns.ts'
+import { MEASURED_COLUMNS, POLL_NUMBERS, type PollCells, rowOf, VERDICT_BITS } from '../poll-columns.ts'
+import type { StateRow } from '../tables.ts'
 import { bigintArray, bigints } from './arrays.ts'
 import type { Query } from './sessions.ts'
 
@@ -39,49 +40,70 @@ export interface Amendment {
   readonly verdict: number
 }
 
-export type VantagePoll = PollRow & { readonly endpointId: number; readonly vantageId: number }
+export type VantagePoll = StateRow & { readonly endpointId: number; readonly vantageId: number }
 
 /** The polls of these endpoints in [from, to), in the order of time. */
-export function selectPolls(
+export async function selectPolls(
   query: Query,
   endpointIds: readonly number[],
   from: number,
   to: number,
   limit = Number.MAX_SAFE_INTEGER,
 ): Promise<VantagePoll[]> {
-  return select(query, SELECT_POLLS, [bigints(endpointIds), from, to, limit])
+  const values = [bigints(endpointIds), from, to, limit]
+  const rows = await query<(number | null)[]>(SELECT_POLLS, values, { asArrays: true })
+  return rows.map((row) => pollOf(row as unknown as PollCells, row[IDS_FROM] as number, row[IDS_FROM + 1] as number))
 }
 
-/** Only the states that time is counted from, without what was measured. */
-export function selectStates(query: Query, endpointIds: readonly number[], from: number, to: number) {
-  return select(query, SELECT_STATES, [bigints(endpointIds), from, to, Number.MAX_SAFE_INTEGER])
+/**
+ * Only the states that time is counted from: one row for all polls in a row that found the same, of which none is later than
+ * `holdMs` after the one before.
+ */
+export async function selectStates(
+  query: Query,
+  endpointIds: readonly number[],
+  from: number,
+  to: number,
+  holdMs: number,
+): Promise<VantagePoll[]> {
+  const values = [bigints(endpointIds), from, to, holdMs]
+  const rows = await query<[number, number, number, number]>(SELECT_STATES, values, { asArrays: true })
+  return rows.map(([at, lastAt, outcome, endpointId]) => ({
+    ...pollOf([0, at, outcome, ...NOT_MEASURED], endpointId, MERGED),
+    lastAt,
+  }))
 }
 
-/** Rows that begin with the cells of a poll, whose slot is part of its time here. */
-async function select(query: Query, text: string, values: readonly unknown[]): Promise<VantagePoll[]> {
-  const rows = await query<(number | null)[]>(text, values, { asArrays: true })
-  return rows.map((row) => {
-    const poll = rowOf(row as unknown as PollCells) as { -readonly [K in keyof VantagePoll]: VantagePoll[K] }
-    poll.endpointId = row[IDS_FROM] as number
-    poll.vantageId = row[IDS_FROM + 1] as number
-    return poll
-  })
+/** Its cells begin with those of a poll, whose slot is part of its time here. */
+function pollOf(cells: PollCells, endpointId: number, vantageId: number): VantagePoll {
+  const poll = rowOf(cells) as { -readonly [K in keyof VantagePoll]: VantagePoll[K] }
+  poll.endpointId = endpointId
+  poll.vantageId = vantageId
+  return poll
 }
 
 /** Named, so that the index, which begins with endpoint and vantage, leads to each stretch of time at once. */
 const VANTAGES = `(SELECT array_agg(vantage_id) || ARRAY[${MERGED}, ${ALONE}]::smallint[] FROM vantages)`
 
 const IDS_FROM = 3 + MEASURED_COLUMNS.length
+const NOT_MEASURED = MEASURED_COLUMNS.map(() => null)
 
-const selectText = (measured: readonly string[], vantages: string) =>
-  `SELECT 0::bigint, at_ms, outcome, ${measured.join(', ')}, endpoint_id, vantage_id FROM polls
-   WHERE endpoint_id = ANY ($1::bigint[]) AND vantage_id = ANY (${vantages}::smallint[]) AND at_ms >= $2 AND at_ms < $3
-   ORDER BY at_ms LIMIT $4`
-const SELECT_POLLS = selectText(MEASURED_COLUMNS, VANTAGES)
-const SELECT_STATES = selectText(
-  MEASURED_COLUMNS.map(() => 'NULL'),
-  `ARRAY[${MERGED}, ${ALONE}]`,
-)
+const wanted = (vantages: string) => `endpoint_id = ANY ($1::bigint[]) AND vantage_id = ANY (${vantages}::smallint[])
+  AND at_ms >= $2 AND at_ms < $3`
+const SELECT_POLLS = `SELECT 0::bigint, at_ms, outcome, ${MEASURED_COLUMNS.join(', ')}, endpoint_id, vantage_id FROM polls
+  WHERE ${wanted(VANTAGES)} ORDER BY at_ms LIMIT $4`
+const SELECT_STATES = `
+  SELECT min(at_ms), max(at_ms), state, endpoint_id
+  FROM (
+    SELECT endpoint_id, at_ms, state, sum(begins) OVER (PARTITION BY endpoint_id ORDER BY at_ms) AS run
+    FROM (
+      SELECT endpoint_id, at_ms, outcome & ${VERDICT_BITS} AS state,
+        CASE WHEN outcome & ${VERDICT_BITS} = lag(outcome & ${VERDICT_BITS}) OVER earlier
+          AND at_ms - lag(at_ms) OVER earlier <= $4 THEN 0 ELSE 1 END AS begins
+      FROM polls WHERE ${wanted(`ARRAY[${MERGED}, ${ALONE}]`)}
+      WINDOW earlier AS (PARTITION BY endpoint_id ORDER BY at_ms)
+    ) AS each
+  ) AS runs GROUP BY endpoint_id, run, state ORDER BY 1`
 
 /** The first time in [from, to) at which anything was polled; `null` if nothing was. */
 export async function firstPollAt(query: Query, from: number, to: number): Promise<number | null> {

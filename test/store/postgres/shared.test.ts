@@ -5,11 +5,14 @@ import { followOtherMembers } from '../../../src/daemon/other-members.ts'
 import { Secret } from '../../../src/secret.ts'
 import { createIncidentLog } from '../../../src/state/incident-log.ts'
 import type { Batch } from '../../../src/store/batches.ts'
+import { outcomeOf, POLL_NUMBERS } from '../../../src/store/poll-columns.ts'
 import { createBatchWriter } from '../../../src/store/postgres/batch-writer.ts'
 import { createClusterTables } from '../../../src/store/postgres/cluster-tables.ts'
 import { openDatabase } from '../../../src/store/postgres/migrate.ts'
 import type { ClusterRights } from '../../../src/store/postgres/options.ts'
 import { createPartitions } from '../../../src/store/postgres/partitions.ts'
+import { ALONE, insertPolls, selectStates } from '../../../src/store/postgres/polls.ts'
+import { createQueries } from '../../../src/store/postgres/queries.ts'
 import type { Query } from '../../../src/store/postgres/sessions.ts'
 import { until } from '../../support/daemon.ts'
 import { incident, incidentRecord } from '../../support/incident.ts'
@@ -389,6 +392,43 @@ describe.skipIf(skip)('a store that several daemons share', () => {
     const changes = await nyc.shared.changesAfter(position)
     expect(changes).toMatchObject({ incidents: [incidentOf('a')], silences: [silence], aliases: [] })
     expect(await nyc.shared.changesAfter(changes.position)).toMatchObject({ incidents: [], silences: [] })
+  })
+
+  test('looks for changes with one statement as long as there are none', async () => {
+    const database = await openDatabase(new Secret(await server.createDatabase()), systemClock)
+    onTestFinished(() => database.close())
+    let statements = 0
+    const query: Query = (...asked) => {
+      statements++
+      return database.query(...asked)
+    }
+    const { changesAfter } = createQueries({ ...database, query }, null)
+    const { position } = await changesAfter(null)
+
+    statements = 0
+    const changes = await changesAfter(position)
+
+    expect([statements, changes.incidents]).toEqual([1, []])
+  })
+
+  test('reads polls in a row that found the same as one state, unless one came too late', async () => {
+    const database = await openDatabase(new Secret(await server.createDatabase()), systemClock)
+    onTestFinished(() => database.close())
+    const [up, down] = [outcomeOf('up', true, null), outcomeOf('down', false, 'timeout')]
+    const found = [up, up, up, down, down, up].map((outcome, nth) => [BASE + 10_000 * nth, outcome] as const)
+    const polls = [...found, [BASE + 90_000, up], [BASE + 95_000, up]]
+    await createPartitions(database).ensure(polls.map(([at = 0]) => at))
+    const numbers = polls.flatMap((poll) => [7, ...poll, ...Array(POLL_NUMBERS - 3).fill(Number.NaN)])
+    await insertPolls(database.query, ALONE, Float64Array.from(numbers))
+
+    const states = await selectStates(database.query, [7], BASE, BASE + 100_000, 30_000)
+
+    expect(states.map(({ at, lastAt = at, state }) => [at - BASE, lastAt - BASE, state])).toEqual([
+      [0, 20_000, 'up'],
+      [30_000, 40_000, 'down'],
+      [50_000, 50_000, 'up'],
+      [90_000, 95_000, 'up'],
+    ])
   })
 
   test('returns each change once, also while a long transaction runs, and after a move to another server', async () => {
