@@ -17,6 +17,10 @@ export function createVotedNetwork({ network, endpoints, self, earlier }: VotedN
   const words = new Map(earlier?.words)
   /** Endpoints with a poll of ours since votes were last taken. */
   const unwritten = new Set<Slot>()
+  /** Endpoints with a new vote since they were merged. */
+  const due = new Set<Slot>()
+  /** No endpoint needs to be merged for a vote that expires before this time. */
+  let recheckAt = Number.NEGATIVE_INFINITY
   let standing: NetworkStanding = { network, heads: [], halted: false, forked: false }
   /** Start of the latest poll of ours that counts; `null` before the first. */
   let polledAt: UnixMs | null = null
@@ -35,9 +39,10 @@ export function createVotedNetwork({ network, endpoints, self, earlier }: VotedN
       const slot = slots.get(health.endpoint.name)
       if (slot === undefined || health.lastPolledAt === null) return
       const before = slot.votes.get(vantage)
-      const turns = turnsAfter(before === undefined ? null : { ...before, verdict: before.health.verdict }, health)
+      const last = before === undefined ? null : { verdict: before.health.verdict, turns: before.turns }
+      const turns = turnsAfter(last, health)
       slot.votes.set(vantage, { vantage, member, health, turns, isImpaired: false })
-      slot.isDue = true
+      due.add(slot)
       // A poll that failed by our own fault says nothing of the network either.
       if (health.validUntil > health.lastPolledAt) polledAt = health.lastPolledAt
       unwritten.add(slot)
@@ -52,7 +57,7 @@ export function createVotedNetwork({ network, endpoints, self, earlier }: VotedN
       const said = slot === undefined ? null : readHealth(vote.value, slot.endpoint)
       if (slot === undefined || said === null) return null
       slot.votes.set(vote.vantage, { vantage: vote.vantage, member: vote.member, ...said, isImpaired: false })
-      slot.isDue = true
+      due.add(slot)
       return said.health
     },
 
@@ -64,11 +69,16 @@ export function createVotedNetwork({ network, endpoints, self, earlier }: VotedN
     },
 
     merge(quorum, impaired, isAll, now, shown) {
-      for (const slot of slots.values()) {
-        if (!slot.isDue && !isAll && now <= slot.recheckAt) continue
-        const { merged, changed } = mergeSlot(slot, quorum, impaired, now)
-        shown.put(merged.health, changed, merged)
+      const isRechecked = isAll || now > recheckAt
+      if (isRechecked) recheckAt = Number.POSITIVE_INFINITY
+      for (const slot of isRechecked ? slots.values() : due) {
+        if (isAll || due.has(slot) || now > slot.recheckAt) {
+          const { merged, changed } = mergeSlot(slot, quorum, impaired, now)
+          shown.put(merged.health, changed, merged)
+        }
+        recheckAt = Math.min(recheckAt, slot.recheckAt)
       }
+      due.clear()
       const votes = [...words.values()].map((word) => ({ ...word, isImpaired: impaired.has(word.member) }))
       const merged = mergeStandings(votes, quorum, now)
       const next = standingAfter(standing, merged)
@@ -149,8 +159,6 @@ interface Slot {
   readonly endpoint: Endpoint
   readonly votes: Map<string, Vote>
   merged: MergedVotes | null
-  /** Whether a vote has changed since it was merged. */
-  isDue: boolean
   /** After this time one of the votes no longer counts. */
   recheckAt: UnixMs
 }
@@ -165,7 +173,7 @@ function slotOf(endpoint: Endpoint, earlier: VotedNetworkDeps['earlier']): Slot 
     vote.vantage,
     { ...vote, health: { ...vote.health, endpoint } },
   ])
-  return { endpoint, votes: new Map(votes), merged: null, isDue: true, recheckAt: Number.POSITIVE_INFINITY }
+  return { endpoint, votes: new Map(votes), merged: null, recheckAt: Number.NEGATIVE_INFINITY }
 }
 
 function mergeSlot(slot: Slot, quorum: Quorum, impaired: ReadonlySet<string>, now: UnixMs) {
@@ -178,7 +186,6 @@ function mergeSlot(slot: Slot, quorum: Quorum, impaired: ReadonlySet<string>, no
   const before = slot.merged
   const merged = mergeVotes(slot.endpoint, votes, quorum, now)
   slot.merged = merged
-  slot.isDue = false
   slot.recheckAt = Number.POSITIVE_INFINITY
   for (const vote of votes) {
     const until = validUntil(vote)

@@ -1,4 +1,5 @@
 import type { Clock } from '../clock.ts'
+import type { Place } from '../core/cluster/vote.ts'
 import type { UnixMs } from '../core/time.ts'
 import type { BoardEntry } from '../state/board.ts'
 
@@ -9,6 +10,8 @@ export function createHeardPlaces({ clock, heardMsAgo, hearsOthers, liveVantages
   const returnMs = leaseMs + VOTE_WITHIN_MS
   /** Places with a live member, and since when. */
   let vantages: ReadonlyMap<string, UnixMs> = new Map()
+  /** The latest of these times. */
+  let newestFrom = startedAt
   /** When the votes that are known were asked for. */
   let heardAt = startedAt
   let isDeaf = false
@@ -26,6 +29,16 @@ export function createHeardPlaces({ clock, heardMsAgo, hearsOthers, liveVantages
     heardAt = askedAt
   }
 
+  function isMissing({ lastPolledAt, since: expiredAt }: Place, intervalMs: number, now: UnixMs): boolean {
+    if (lastPolledAt === null) return false
+    if (expiredAt >= heardAt && expiredAt < now) return true
+    const { from, until, heardMs } = silence
+    const withinMs = 2 * intervalMs + VOTE_WITHIN_MS
+    // In a shorter time no vote expires.
+    const isReturning = until - from >= intervalMs - VOTE_WITHIN_MS && heardMs < Math.max(withinMs, returnMs)
+    return isReturning && lastPolledAt < until && expiredAt >= from
+  }
+
   return {
     /**
      * Call it once a second. Whether what is merged is what all places say: without the database, one of several would
@@ -37,6 +50,7 @@ export function createHeardPlaces({ clock, heardMsAgo, hearsOthers, liveVantages
       const isSettled = !isDeaf && silence.heardMs >= returnMs
       const names = new Set([...(isSettled ? [] : vantages.keys()), ...liveVantages()])
       vantages = new Map([...names].map((vantage) => [vantage, vantages.get(vantage) ?? now]))
+      newestFrom = Math.max(startedAt, ...vantages.values())
       return !isDeaf || vantages.size < 2
     },
 
@@ -45,6 +59,7 @@ export function createHeardPlaces({ clock, heardMsAgo, hearsOthers, liveVantages
       const withinMs = 2 * health.endpoint.intervalMs + VOTE_WITHIN_MS
       // The other members of a cluster that starts may not be known yet.
       if (now - startedAt < Math.min(withinMs, leaseMs)) return true
+      if (now - Math.max(since, newestFrom) >= withinMs) return false
       for (const [vantage, from] of vantages) {
         const isNew = now - Math.max(since, from) < withinMs
         if (isNew && !places.some((place) => place.counted && place.vantage === vantage)) return true
@@ -57,16 +72,9 @@ export function createHeardPlaces({ clock, heardMsAgo, hearsOthers, liveVantages
      * away.
      */
     isAwaited({ health, places }: BoardEntry, now: UnixMs): boolean {
-      const { from, until, heardMs } = silence
-      const { intervalMs } = health.endpoint
-      const withinMs = 2 * intervalMs + VOTE_WITHIN_MS
-      // In a shorter time no vote expires.
-      const isReturning = until - from >= intervalMs - VOTE_WITHIN_MS && heardMs < Math.max(withinMs, returnMs)
-      return places.some(({ counted, lastPolledAt, since: expiredAt }) => {
-        if (counted || lastPolledAt === null) return false
-        if (expiredAt >= heardAt && expiredAt < now) return true
-        return isReturning && lastPolledAt < until && expiredAt >= from
-      })
+      // Asked of every endpoint each second, and nearly all places count.
+      for (const place of places) if (!place.counted && isMissing(place, health.endpoint.intervalMs, now)) return true
+      return false
     },
   }
 }

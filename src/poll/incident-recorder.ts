@@ -129,17 +129,18 @@ export function createIncidentRecorder(deps: IncidentRecorderDeps) {
       if (mayBegin || open.length > 0) lookForOutages(name, group, open, mayBegin, now)
     },
 
-    /** Records network-wide incidents after a judged poll; `entries` are all endpoints of the network. */
-    standing(judged: JudgedNetwork, halts: Halts, entries: () => readonly BoardEntry[], now: UnixMs): void {
+    /** Records network-wide incidents after a judged poll; `entries` are all endpoints of the network, `null` if it is too early. */
+    standing(judged: JudgedNetwork, halts: Halts, entries: () => readonly BoardEntry[] | null, now: UnixMs): void {
       const { name } = judged.network
       const isForked = judged.isForked()
       const open = book.networkWide(name)
       if (halts.length === 0 && !isForked && open.length === 0) return
       const isUnchanged = halts.length > 0 === hasCause(open, 'halted') && isForked === hasCause(open, 'forked')
       if (isUnchanged && Math.abs(now - (lookedAt.get(name) ?? 0)) < LOOK_AGAIN_AFTER_MS) return
+      const all = entries()
+      if (all === null) return
       lookedAt.set(name, now)
       const fork = judged.fork()
-      const all = entries()
       const heard = all.filter(({ health }) => health.heads.some((head) => headHolds(head, health, now)))
       const events: NetworkEvent[] = []
       if (halts.length > 0) events.push(haltEvent(halts, heard, now, open))

@@ -33,6 +33,7 @@ export function createKeeper(deps: KeeperDeps) {
   /** What each endpoint shares with others. */
   let sharing: ReadonlyMap<EndpointKey, string | null> = new Map()
   const places = createHeardPlaces(deps)
+  followChanges(board, kept)
 
   function placesOf({ network, endpoint, affected }: Incident): readonly string[] {
     const names = endpoint === null ? affected : [endpoint]
@@ -121,8 +122,8 @@ export function createKeeper(deps: KeeperDeps) {
     async keep(name: string): Promise<void> {
       if (kept.has(name)) return
       const recorder = createIncidentRecorder({ ...deps, placesOf })
-      const one = { name, recorder, since: clock.now(), isReady: false, late: [], judged: new Map(), saved: new Map() }
-      kept.set(name, one)
+      const nothing = { late: [], changed: null, judged: new Map(), saved: new Map() }
+      kept.set(name, { name, recorder, since: clock.now(), isReady: false, ...nothing })
       loading ??= loadAll()
       await loading
     },
@@ -148,13 +149,15 @@ export function createKeeper(deps: KeeperDeps) {
       if (onBoard === undefined || one?.isReady !== true || !isKnown) return
       const judged = { network: onBoard.standing.network, isForked: () => fork !== null, fork: () => fork }
       const isEarly = (entry: BoardEntry) => places.isEarly(entry, one.since, now)
-      if (!onBoard.endpoints.some((entry) => isEarly(entry) || places.isAwaited(entry, now))) {
-        one.recorder.standing(judged, halts, () => onBoard.endpoints, now)
+      const allHeard = () => {
+        const isAnyMissing = onBoard.endpoints.some((entry) => isEarly(entry) || places.isAwaited(entry, now))
+        return isAnyMissing ? null : onBoard.endpoints
       }
-      for (const entry of onBoard.endpoints) {
+      one.recorder.standing(judged, halts, allHeard, now)
+      for (const entry of unrecordedOf(one, onBoard.endpoints)) {
         const { key, health } = entry
         const { verdict } = health
-        if (verdict === null || one.judged.get(key) === health || stateAt(health, now) === 'unknown') continue
+        if (verdict === null || stateAt(health, now) === 'unknown') continue
         if (places.isAwaited(entry, now) || (verdict !== 'up' && isEarly(entry))) continue
         one.judged.set(key, health)
         one.recorder.judged(judged, entry, health.lastPolledAt ?? now, now, sharing.get(key) ?? null)
@@ -170,7 +173,7 @@ export function createKeeper(deps: KeeperDeps) {
 
 export interface KeeperDeps extends Pick<IncidentRecorderDeps, 'notify'>, Omit<HeardPlacesDeps, 'clock'> {
   /** With the merged verdicts. */
-  readonly board: Pick<Board, 'network' | 'entry'>
+  readonly board: Pick<Board, 'network' | 'entry' | 'subscribe'>
   readonly incidents: WritableIncidentLog
   readonly store: Pick<Store, 'saveIncident'>
   /** Reject if the data cannot be read. */
@@ -196,6 +199,8 @@ interface KeptNetwork {
   isReady: boolean
   /** Incidents that were stored while those of before were read, which may not have them. */
   readonly late: Incident[]
+  /** Endpoints whose merged health may not be recorded yet; `null` for all of them. */
+  changed: Set<BoardEntry> | null
   /** The merged health of each endpoint that was recorded last. */
   readonly judged: Map<EndpointKey, Health>
   /** The merged state of each endpoint that was stored last. */
@@ -203,6 +208,27 @@ interface KeptNetwork {
 }
 
 const READ_AGAIN_MS = 1000
+
+/** Thousands of endpoints are not looked at each second for the few that were polled. */
+function followChanges(board: KeeperDeps['board'], kept: ReadonlyMap<string, KeptNetwork>): void {
+  board.subscribe(({ network, endpoint, verdictChanged }) => {
+    const one = kept.get(network)
+    if (one === undefined) return
+    const entry = endpoint === null ? undefined : board.entry(network, endpoint)
+    if (entry !== undefined) one.changed?.add(entry)
+    else if (verdictChanged) one.changed = null
+  })
+}
+
+/** Endpoints whose merged health is not recorded yet. */
+function unrecordedOf(one: KeptNetwork, all: readonly BoardEntry[]): ReadonlySet<BoardEntry> {
+  one.changed ??= new Set(all)
+  for (const entry of one.changed) {
+    const { key, health } = entry
+    if (health.verdict === null || one.judged.get(key) === health) one.changed.delete(entry)
+  }
+  return one.changed
+}
 
 /** The places that see the endpoint in its merged state, or in a worse one. */
 function faultSeenFrom(entry: BoardEntry | undefined): readonly string[] {
