@@ -18,13 +18,12 @@ const CLUSTER = aClusterReport({
 const UNTIL = Math.floor(systemClock.now() / 1000)
 const TIME = `from=${UNTIL - 600}&to=${UNTIL}`
 
-const VIEWS = [
-  '/',
-  '/networks/avalanche',
-  '/networks/ethereum',
+/** They list endpoints or networks. */
+const VIEWS_OF_ALL = ['/', '/networks/avalanche', '/networks/ethereum', '/incidents']
+/** They are the same pages for any number of endpoints. */
+const VIEWS_OF_ONE = [
   `/endpoints/avalanche/own-1?${TIME}`,
   `/endpoints/ethereum/node?${TIME}`,
-  '/incidents',
   `/incidents/${incident().id}`,
   '/gateway',
   '/notifications',
@@ -39,7 +38,11 @@ const PATIENCE_MS = 240_000
 const browserForAll = hasChromium ? openChromium() : null
 
 /** Over daemons that have everything to show: each state, open and closed incidents, a history with a gap. */
-describe.runIf(hasChromium).each([3, 40, 300])('every view of %i endpoints', (many) => {
+describe.runIf(hasChromium).each([
+  [3, [...VIEWS_OF_ALL, ...VIEWS_OF_ONE]],
+  [40, VIEWS_OF_ALL],
+  [300, VIEWS_OF_ALL],
+])('every view of %i endpoints', (many, views) => {
   const blank = (look: Look) => browserForAll?.blank(look) ?? Promise.reject(new Error('no Chromium'))
   let setting: Setting
   let address: string
@@ -57,7 +60,7 @@ describe.runIf(hasChromium).each([3, 40, 300])('every view of %i endpoints', (ma
       const page = await blank({ reducedMotion: 'reduce' })
       const found: Record<string, readonly string[]> = {}
 
-      for (const path of VIEWS) {
+      for (const path of views) {
         await page.goto(address + path)
         // A page that says that there is nothing has no events to be live by.
         await page.waitForSelector(path === '/nothing' ? 'h1' : '.lamp.on')
@@ -75,7 +78,7 @@ describe.runIf(hasChromium).each([3, 40, 300])('every view of %i endpoints', (ma
     async () => {
       const page = await blank({ scripts: false })
 
-      for (const path of VIEWS) {
+      for (const path of views) {
         await page.goto(address + path)
         expect(await page.locator('h1').innerText()).not.toBe('')
         for (const width of [390, 1280]) {
@@ -92,7 +95,7 @@ describe.runIf(hasChromium).each([3, 40, 300])('every view of %i endpoints', (ma
     async () => {
       const page = await blank({ reducedMotion: 'reduce' })
 
-      for (const path of VIEWS) {
+      for (const path of views) {
         await page.goto(address + path)
         await page.waitForSelector(path === '/nothing' ? 'h1' : '.lamp.on')
         const unseen = []
