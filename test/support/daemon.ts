@@ -124,13 +124,12 @@ export async function startDaemon(config: object, options: DaemonOptions = {}): 
   return daemon
 }
 
-/** Looks every 50 ms until it holds; fails with `what` after `withinMs`, which only a hang exceeds. */
+/** Looks until it holds, the less often the longer that takes; fails with `what` after `withinMs`, which only a hang exceeds. */
 export async function until(holds: () => Promise<boolean> | boolean, what: string, withinMs = 90_000): Promise<void> {
   const end = performance.now() + withinMs
-  for (;;) {
-    if (await holds()) return
+  for (let pauseMs = 20; !(await holds()); pauseMs = Math.min(1.3 * pauseMs, 250)) {
     if (performance.now() > end) throw new Error(`not within ${withinMs} ms: ${what}`)
-    await new Promise((resolve) => setTimeout(resolve, 50))
+    await new Promise((resolve) => setTimeout(resolve, pauseMs))
   }
 }
 
