@@ -12,34 +12,36 @@ export interface FakeClock extends Clock {
 
 interface Alarm {
   readonly due: number
-  readonly order: number
   readonly task: () => void
 }
 
 export function createFakeClock({ now = Date.UTC(2026, 0, 1), monotonic = 1000 } = {}): FakeClock {
   let wall: UnixMs = now
   let steady = monotonic
-  let order = 0
-  const alarms = new Set<Alarm>()
+  /** The next one is the last. */
+  const alarms: Alarm[] = []
 
   function pass(ms: number): void {
     wall += ms
     steady += ms
   }
 
-  function next(): Alarm | undefined {
-    let first: Alarm | undefined
-    for (const alarm of alarms) {
-      if (first === undefined || alarm.due < first.due || (alarm.due === first.due && alarm.order < first.order))
-        first = alarm
-    }
-    return first
-  }
-
   function after(delayMs: number, task: () => void): Timer {
-    const alarm = { due: steady + Math.max(0, delayMs), order: order++, task }
-    alarms.add(alarm)
-    return { cancel: () => void alarms.delete(alarm) }
+    const alarm = { due: steady + Math.max(0, delayMs), task }
+    // Of those that are due together, the first is the next.
+    let at = 0
+    for (let end = alarms.length; at < end; ) {
+      const middle = (at + end) >> 1
+      if ((alarms[middle]?.due ?? 0) > alarm.due) at = middle + 1
+      else end = middle
+    }
+    alarms.splice(at, 0, alarm)
+    return {
+      cancel() {
+        const place = alarms.lastIndexOf(alarm)
+        if (place >= 0) alarms.splice(place, 1)
+      },
+    }
   }
 
   return {
@@ -64,8 +66,8 @@ export function createFakeClock({ now = Date.UTC(2026, 0, 1), monotonic = 1000 }
     async advance(ms) {
       const end = steady + ms
       await settle()
-      for (let alarm = next(); alarm !== undefined && alarm.due <= end; alarm = next()) {
-        alarms.delete(alarm)
+      for (let alarm = alarms.at(-1); alarm !== undefined && alarm.due <= end; alarm = alarms.at(-1)) {
+        alarms.pop()
         pass(Math.max(0, alarm.due - steady))
         alarm.task()
         await settle()
