@@ -624,7 +624,7 @@ describe.runIf(requirePackage('openssl', 'openssl'))('no secret is in', () => {
     expect(hits).toEqual([])
   })
 
-  test('the problems of an invalid configuration', { timeout: 120_000 }, async () => {
+  test('the problems of an invalid configuration', { timeout: 240_000 }, async () => {
     const file = join(folder, 'heartline.yaml')
     const good = readFileSync(file, 'utf8')
     const secret = canaries.of('value in a bad configuration')
@@ -682,7 +682,7 @@ describe.runIf(requirePackage('openssl', 'openssl'))('no secret is in', () => {
     expect(hits).toEqual([])
   })
 
-  test('what the commands say', { timeout: 120_000 }, async () => {
+  test('what the commands say', { timeout: 240_000 }, async () => {
     const file = join(folder, 'heartline.yaml')
     for (const args of [
       ['check-config'],
