@@ -34,7 +34,7 @@ interface Attack {
 
 interface Repeated {
   readonly ms: number
-  readonly bytes: string
+  readonly bytes: string | (() => string)
 }
 
 const BLOCK = '{"jsonrpc":"2.0","id":1,"method":"eth_getBlockByNumber","params":["0x1000000",false]}'
@@ -55,6 +55,15 @@ const ATTACKS = {
   'compressed overviews': {
     count: 20,
     open: ({ pagePort }) => openTls(pagePort, '', { ms: 100, bytes: requestOfPage('/', 'accept-encoding: gzip\r\n') }),
+  },
+  // 200 a second, none of which was drawn before.
+  'overviews that all differ': {
+    count: 20,
+    open: ({ pagePort }) =>
+      openTls(pagePort, '', {
+        ms: 100,
+        bytes: () => requestOfPage(`/?sort=name&n=${serial++}`, 'accept-encoding: gzip\r\n'),
+      }),
   },
   'slow request heads': {
     count: 100,
@@ -103,6 +112,7 @@ const HOSTILE_NODES = 20
 const sockets = new Set<Socket>()
 const endlessAnswers: (Repeated & { readonly start: string })[] = []
 let opened = 0
+let serial = 0
 let sent = 0
 let received = 0
 let isOver = true
@@ -134,7 +144,10 @@ function hold(socket: Socket, again: () => void): void {
 
 /** What the daemon does not take is not sent faster later. */
 function repeat(socket: Socket, { ms, bytes }: Repeated): void {
-  const timer = setInterval(() => socket.writableNeedDrain || socket.write(bytes), ms)
+  const timer = setInterval(
+    () => socket.writableNeedDrain || socket.write(typeof bytes === 'string' ? bytes : bytes()),
+    ms,
+  )
   socket.once('close', () => clearInterval(timer))
 }
 

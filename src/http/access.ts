@@ -1,6 +1,7 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import { isIP } from 'node:net'
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { LoopTurns } from '../gateway/request/loop-turns.ts'
 import type { Secret } from '../secret.ts'
 import { sendProblem } from './problem.ts'
 import type { Audience } from './wire-status.ts'
@@ -11,8 +12,12 @@ export function createAccess({ token, public: isPublic, host, hosts }: AccessOpt
   const known = new Set([...hosts, host].map(nameOf))
   // On another address, the port forwarder of a container makes every client look local.
   const isLocal = isLoopback(nameOf(host))
+  const turns = new LoopTurns()
 
   return {
+    /** Resolves when the request may begin, so that no client takes the event loop for itself. */
+    turn: (request: FastifyRequest): Promise<void> | null => turns.next(clientAddress(request)),
+
     judge(request: FastifyRequest, visibility: Visibility): Audience | 'refused' | 'misdirected' {
       const { authorization } = request.headers
       if (expected === null) {

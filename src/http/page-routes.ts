@@ -4,6 +4,9 @@ import { noticeView } from '../../web/views/notice.ts'
 import { PATHS, type Route, VIEW_NAMES, type ViewName } from '../../web/views/route.ts'
 import { LOADERS } from '../../web/views/table.ts'
 import { type Access, DEFAULT_SETTINGS, type Model, type View } from '../../web/views/view.ts'
+import type { Clock } from '../clock.ts'
+import { FairQueue } from '../core/fair-share.ts'
+import { clientAddress } from './access.ts'
 import { registerEmbed } from './embed.ts'
 import { incidentSummary } from './incident-views.ts'
 import { type CompressibleText, compressible, sendCompressed } from './negotiation.ts'
@@ -39,6 +42,54 @@ interface Page {
   readonly html: CompressibleText
 }
 
+/** After a view was drawn, none is drawn for this many times the time that it took. */
+const REST_PER_DRAWING = 3
+/** Requests that wait to be drawn. */
+const MOST_WAITING = 256
+
+/**
+ * Draws views one at a time, one client after the other, and in at most a quarter of the time: a view of many endpoints takes
+ * milliseconds, and its address can be varied without end.
+ */
+class DrawingTurns {
+  readonly #clock: Pick<Clock, 'monotonic' | 'after'>
+  readonly #waiting = new FairQueue<() => void>()
+  #restsUntil = 0
+  #isPlanned = false
+
+  constructor(clock: Pick<Clock, 'monotonic' | 'after'>) {
+    this.#clock = clock
+  }
+
+  /** `null` if too many wait already. `client`: by address; `null` with the token. */
+  async draw<T>(client: string | null, work: () => T): Promise<T | null> {
+    if (this.#waiting.size >= MOST_WAITING) return null
+    if (this.#waiting.size > 0 || this.#clock.monotonic() < this.#restsUntil) {
+      await new Promise<void>((resolve) => {
+        this.#waiting.add(client, resolve)
+        this.#plan()
+      })
+    }
+    const startedAt = this.#clock.monotonic()
+    try {
+      return work()
+    } finally {
+      const endedAt = this.#clock.monotonic()
+      this.#restsUntil = endedAt + REST_PER_DRAWING * (endedAt - startedAt)
+      this.#plan()
+    }
+  }
+
+  #plan(): void {
+    if (this.#isPlanned || this.#waiting.size === 0) return
+    this.#isPlanned = true
+    this.#clock.after(this.#restsUntil - this.#clock.monotonic(), () => {
+      this.#isPlanned = false
+      this.#waiting.next(() => true)?.item()
+    })
+  }
+}
+
 /** Serves every view at its own path, rendered by the daemon for the first paint, and the page's assets. */
 export function registerPage(app: App, deps: PageRoutesDeps) {
   const { clock, writers, scopes, hasToken, brand } = deps
@@ -48,9 +99,11 @@ export function registerPage(app: App, deps: PageRoutesDeps) {
     if (brand.logo === null) return sendProblem(reply, { status: 404, detail: 'There is no logo.' })
     return reply.type('image/svg+xml; charset=utf-8').send(brand.logo)
   })
-  const overviews = new Map<string, { readonly at: number; readonly page: Promise<Page> }>()
+  const turns = new DrawingTurns(clock)
+  const parsed = new Map<Audience, { readonly body: string; readonly status: StatusView }>()
+  const overviews = new Map<string, { readonly at: number; readonly page: Promise<Page | null> }>()
 
-  async function draw(view: ViewName, request: FastifyRequest): Promise<Page> {
+  async function draw(view: ViewName, request: FastifyRequest): Promise<Page | null> {
     const { audience } = request
     const route: Route = {
       view,
@@ -64,11 +117,20 @@ export function registerPage(app: App, deps: PageRoutesDeps) {
     if (!answer.ok) return noticed(model, answer.why)
     const whole = { ...model, data: answer.value }
     await chosen.prepare?.(whole)
-    return { code: 200, html: compressible(documentOf(chosen, view, whole)) }
+    return inTurn(request, () => ({ code: 200, html: compressible(documentOf(chosen, view, whole)) }))
+  }
+
+  function inTurn(request: FastifyRequest, work: () => Page): Promise<Page | null> {
+    return turns.draw(hasToken && request.audience === 'private' ? null : clientAddress(request), work)
   }
 
   function statusFor(audience: Audience): StatusView {
-    return JSON.parse(writers[audience].whole().body) as StatusView
+    const { body } = writers[audience].whole()
+    const known = parsed.get(audience)
+    if (known?.body === body) return known.status
+    const status = JSON.parse(body) as StatusView
+    parsed.set(audience, { body, status })
+    return status
   }
 
   function modelOf(route: Route, audience: Audience, status: StatusView | null): Model {
@@ -109,7 +171,8 @@ export function registerPage(app: App, deps: PageRoutesDeps) {
     })
   }
 
-  function send(request: FastifyRequest, reply: FastifyReply, page: Page) {
+  async function send(request: FastifyRequest, reply: FastifyReply, page: Page | null) {
+    if (page === null) return sendBusy(reply)
     return sendCompressed(request, reply.code(page.code).type('text/html; charset=utf-8'), page.html)
   }
 
@@ -119,7 +182,7 @@ export function registerPage(app: App, deps: PageRoutesDeps) {
     })
   }
 
-  function overview(request: FastifyRequest): Promise<Page> {
+  function overview(request: FastifyRequest): Promise<Page | null> {
     const key = `${request.audience} ${request.url}`
     const isOld = (at: number) => clock.monotonic() - at >= OVERVIEW_HOLDS_MS
     const kept = overviews.get(key)
@@ -133,9 +196,10 @@ export function registerPage(app: App, deps: PageRoutesDeps) {
 
   return {
     /** Sends 404 as a page instead of a problem document. */
-    sendMissing(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+    async sendMissing(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
       const { audience } = request
-      return send(request, reply, noticed(modelOf(NO_ROUTE, audience, statusFor(audience)), 'missing'))
+      const page = await inTurn(request, () => noticed(modelOf(NO_ROUTE, audience, statusFor(audience)), 'missing'))
+      return send(request, reply, page)
     },
 
     sendLocked(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
@@ -144,6 +208,11 @@ export function registerPage(app: App, deps: PageRoutesDeps) {
       return send(request, reply, noticed(model, 'locked'))
     },
   }
+}
+
+function sendBusy(reply: FastifyReply): FastifyReply {
+  reply.header('retry-after', '5')
+  return sendProblem(reply, { status: 503, detail: 'Too many pages wait to be drawn.' })
 }
 
 const NO_ROUTE: Route = { view: 'overview', params: {}, query: {} }

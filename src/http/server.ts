@@ -181,6 +181,7 @@ type Pages = ReturnType<typeof registerPage>
 function addAccess(app: App, options: AccessOptions, pages: Pages): void {
   const access = createAccess(options)
   app.addHook('onRequest', async (request, reply) => {
+    await access.turn(request)
     reply.headers(HEADERS)
     if (options.token !== null) reply.header('vary', 'Authorization')
     const { visibility = 'public', isPage = false } = request.routeOptions.config

@@ -45,6 +45,7 @@ function status(port: number, ask: typeof get | typeof getSecure = get): Promise
   })
 }
 
+const PROBE = 'GET /probe?target=avalanche/own-1 HTTP/1.1\r\nHost: localhost\r\n\r\n'
 const HEALTHY = 'GET /-/healthy HTTP/1.1\r\nHost: localhost\r\n\r\n'
 const closed = (made: readonly Socket[]) => made.filter(({ destroyed }) => destroyed).length
 
@@ -119,6 +120,28 @@ test('pipelined requests of one connection begin a few in each iteration of the 
 
   expect(answers.split('HTTP/1.1 200').length - 1).toBe(2000)
   expect(most).toBeLessThanOrEqual(100)
+})
+
+test('of all requests of one client eight begin in an iteration of the event loop', async () => {
+  const begun: number[] = [0]
+  let isOver = false
+  const inspect = () => {
+    begun.push((begun.pop() ?? 0) + 1)
+    return Promise.resolve({ kind: 'no-place' } as const)
+  }
+  const port = await listening({ inspect })
+  const next = () => {
+    begun.push(0)
+    if (!isOver) setImmediate(next)
+  }
+
+  const made = await flood(port, 20)
+  next()
+  for (const socket of made) socket.write(PROBE.repeat(10))
+  await expect.poll(() => begun.reduce((sum, one) => sum + one), { timeout: 20_000 }).toBe(200)
+  isOver = true
+
+  expect(Math.max(...begun)).toBeLessThanOrEqual(8)
 })
 
 test('a tunnel is refused', async () => {

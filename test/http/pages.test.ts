@@ -2,6 +2,7 @@ import { brotliDecompressSync, gunzipSync } from 'node:zlib'
 import { Window } from 'happy-dom'
 import { describe, expect, test } from 'vitest'
 import { Secret } from '../../src/secret.ts'
+import { createFakeClock } from '../support/fake-clock.ts'
 import { incident } from '../support/incident.ts'
 import { bad, good, liveness, nodeCheck } from '../support/network.ts'
 import { OWN, setUp } from './setting.ts'
@@ -16,6 +17,57 @@ function read(body: string): Document {
 }
 
 const heading = (body: string) => read(body).querySelector('h1')?.textContent?.trim()
+
+describe('pages that many clients want at once', () => {
+  /** Each drawing takes 5 ms. */
+  function setUpSlow() {
+    const fake = createFakeClock()
+    let looks = 0
+    const setting = setUp({ realClock: { ...fake, monotonic: () => fake.monotonic() + 5 * looks++ } })
+    const answered: string[] = []
+    const ask = (url: string, from: string) =>
+      setting.server.inject({ url, headers: { ...HTML, 'x-forwarded-for': from } }).then((answer) => {
+        answered.push(from)
+        return answer
+      })
+    const advanceUntil = async (count: number) => {
+      while (answered.length < count) {
+        await fake.advance(10)
+        await new Promise((resolve) => setImmediate(resolve))
+      }
+    }
+    return { answered, ask, advanceUntil }
+  }
+
+  test('are drawn with a pause, one client after the other', async () => {
+    const { answered, ask, advanceUntil } = setUpSlow()
+
+    const all = Array.from({ length: 50 }, (_, n) => ask(`/?sort=name&n=${n}`, '10.0.0.1'))
+    all.push(ask('/nothing', '10.0.0.2'))
+    await expect.poll(() => answered).toHaveLength(1)
+    await advanceUntil(3)
+    const first = [...answered]
+    await advanceUntil(51)
+
+    expect(first).toContain('10.0.0.2')
+    expect(first.length).toBeLessThan(8)
+    expect((await Promise.all(all)).map(({ statusCode }) => statusCode)).toEqual([...Array(50).fill(200), 404])
+  })
+
+  test('are refused while 256 wait', async () => {
+    const { answered, ask, advanceUntil } = setUpSlow()
+
+    const all = Array.from({ length: 300 }, (_, n) => ask(`/?sort=name&n=${n}`, '10.0.0.1'))
+    await expect.poll(() => answered.length).toBeGreaterThanOrEqual(300 - 257)
+    await advanceUntil(300)
+    const refused = (await Promise.all(all)).filter(({ statusCode }) => statusCode !== 200)
+
+    expect(refused.length).toBeGreaterThanOrEqual(300 - 258)
+    expect(
+      new Set(refused.map(({ statusCode, headers }) => `${statusCode} ${String(headers['retry-after'])}`)),
+    ).toEqual(new Set(['503 5']))
+  })
+})
 
 describe('the page', () => {
   test.each([

@@ -172,7 +172,8 @@ describe('/metrics', () => {
     leaving.write('GET /metrics HTTP/1.1\r\nHost: x\r\nAccept-Encoding: gzip\r\n\r\n')
     leaving.destroy()
 
-    const answers = await Promise.all(Array.from({ length: 10 }, () => server.inject('/metrics')))
+    // As many begin together.
+    const answers = await Promise.all(Array.from({ length: 8 }, () => server.inject('/metrics')))
 
     for (const { body } of answers) expect(body.endsWith('\n')).toBe(true)
     expect(new Set(answers.map(({ body }) => body.split('# HELP process_cpu')[0])).size).toBe(1)
