@@ -101,12 +101,11 @@ function entriesOf(header: string | readonly string[] | undefined): string[] {
   return text === '' ? [] : text.split(',')
 }
 
-/** A host without port, brackets and final dot, in lower case. */
+/** A host without port, brackets and final dot, in lower case; the whole text if it is no host. */
 function nameOf(host: string): string {
-  const closing = host.startsWith('[') ? host.indexOf(']') : -1
-  if (closing !== -1) return host.slice(1, closing).toLowerCase()
-  const colon = isIP(host) === 6 ? -1 : host.indexOf(':')
-  const name = (colon === -1 ? host : host.slice(0, colon)).toLowerCase()
+  if (isIP(host) === 6) return host.toLowerCase()
+  const [, bracketed, plain] = /^(?:\[([^\]]*)\]|([^:]*))(?::\d*)?$/.exec(host) ?? []
+  const name = (bracketed ?? plain ?? host).toLowerCase()
   return name.endsWith('.') ? name.slice(0, -1) : name
 }
 

@@ -38,6 +38,8 @@ export function limitConnections(server: Server, maxConnections: number, clock: 
     const key = keyOf(request.socket)
     const connection = connections.get(key)
     if (connection === undefined) return
+    // Node discards any data after a request with an Upgrade header.
+    if (request.headers.upgrade !== undefined) response.setHeader('connection', 'close')
     connection.inFlight++
     busy.add(connection)
     connection.since = clock.monotonic()

@@ -144,6 +144,16 @@ test('of all requests of one client eight begin in an iteration of the event loo
   expect(Math.max(...begun)).toBeLessThanOrEqual(8)
 })
 
+test('a request with an Upgrade header ends its connection, because Node discards what follows it', async () => {
+  const upgrading = HEALTHY.replace('\r\n\r\n', '\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n')
+  const [socket] = await flood(await listening(), 1, `${upgrading}GET /nothing`, false)
+
+  const answers = ((await socket!.setEncoding('utf8').toArray()) as string[]).join('')
+
+  expect(answers).toMatch(/^HTTP\/1\.1 200 [^]*\r\nconnection: close\r\n/i)
+  expect(answers.split('HTTP/1.1')).toHaveLength(2)
+})
+
 test('a tunnel is refused', async () => {
   const [socket] = await flood(await listening(), 1, 'CONNECT x:1 HTTP/1.1\r\nHost: x\r\n\r\n', false)
 

@@ -54,6 +54,8 @@ describe('without a token', () => {
     '203.0.113.5',
     '[2001:db8::1]:80',
     '[::1',
+    '[::1].attacker.example',
+    'localhost:80@attacker.example',
   ])('%s is misdirected, on every route', async (host) => {
     const port = await listening({ options: { hosts: ['heartline.example.org'] } })
 
