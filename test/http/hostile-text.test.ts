@@ -51,6 +51,7 @@ const HEADERS: Record<string, readonly string[]> = {
   'x-real-ip': [''],
   'sec-fetch-site': [''],
   'x-prometheus-scrape-timeout-seconds': ['', '1'],
+  upgrade: ['', 'websocket, '],
 }
 const URLS = [
   '/',
