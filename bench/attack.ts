@@ -7,12 +7,12 @@ import type { LoadOrder, LoadReport } from './load-process.ts'
 import { cpuOf, OTHER_CORE, start, startDaemon, waitFor } from './support.ts'
 
 /**
- * Every way to hold or use up what callers share, each alone and then all at once, against the built daemon: idle connections, half-open
- * TLS handshakes, slow heads and bodies, one-byte chunks of callers and of nodes, chunk lines without end, pipelines, unread event streams
- * and answers, compressed overviews, a flood of requests. Reports what another caller at a constant rate and the polls notice. The daemon has a core of its own; attack, load and nodes run at constant rates
- * on the other, and report how late they are themselves.
+ * Every way to hold or use up what callers share, each alone and then all at once, against the built daemon. Reports what another
+ * caller at a constant rate and the polls notice. The daemon has a core of its own; attack, load and nodes run at constant rates on
+ * the other, and report how late they are themselves.
  *
- * `npx tsx bench/attack.ts [seconds a phase] [requests a second] [part of an attack's name, several parts with commas between them for these together, or together]`
+ * `npx tsx bench/attack.ts [seconds a phase] [requests a second] [attacks]`, where `attacks` is a part of their names, several parts
+ * with commas between them for these at once, or `together`.
  */
 const [, , seconds = '6', pace = '200', only = ''] = process.argv
 const PHASE_MS = Number(seconds) * 1000
@@ -123,6 +123,8 @@ async function attackWith(title: string, hold: readonly AttackName[]): Promise<v
   attacker.send({ hold, gatewayPort, pagePort, path: `/ethereum/${BAD}` } satisfies AttackOrder)
   await pause(SETTLE_MS)
   await measure(title)
+  // Connections are accepted one by one: those of the good caller wait behind those of the attacks at first.
+  if (hold.length > 1) await measure(`${title}, later`)
   const { opened, sentMiB, receivedMiB, lateMs } = await ask<AttackReport>(attacker, 'release')
   console.log(
     `  the attack: ${opened} connections, ${sentMiB.toFixed(1)} MiB sent, ${receivedMiB.toFixed(1)} MiB received, at most ${lateMs.toFixed(0)} ms late (p99)`,
