@@ -12,6 +12,7 @@ export default defineConfig({
     // Only a hang exceeds these: a busy machine takes ten times as long as an idle one.
     testTimeout: 120_000,
     hookTimeout: 120_000,
+    expect: { poll: { timeout: 60_000 } },
     pool: 'forks',
     reporters: ['default', './scripts/counts.mjs'],
     sequence: { sequencer: LongestFirst },

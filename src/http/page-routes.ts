@@ -51,7 +51,7 @@ const MOST_WAITING = 256
  * Draws views one at a time, one client after the other, and in at most a quarter of the time: a view of many endpoints takes
  * milliseconds, and its address can be varied without end.
  */
-class DrawingTurns {
+export class DrawingTurns {
   readonly #clock: Pick<Clock, 'monotonic' | 'after'>
   readonly #waiting = new FairQueue<() => void>()
   #restsUntil = 0

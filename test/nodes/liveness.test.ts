@@ -174,7 +174,11 @@ describe('the consensus node', () => {
     const beacon = await node({ [`/${secret}/eth/v1/node/health`]: 200, [`/${secret}/eth/v1/node/syncing`]: secret })
     const prober = proberOf(target(own.url, { beaconUrl: new Secret(`${beacon.url}/${secret}`) }))
     const steps: PollStep[] = []
-    const result = await prober.inspect(OWN, { signal: NEVER, atMostMs: HANGING_MS, onStep: (step) => steps.push(step) })
+    const result = await prober.inspect(OWN, {
+      signal: NEVER,
+      atMostMs: HANGING_MS,
+      onStep: (step) => steps.push(step),
+    })
 
     expect(steps.map(({ path }) => path)).toContain('/eth/v1/node/health')
     expect(JSON.stringify([steps, result])).not.toContain(secret)
