@@ -15,11 +15,13 @@ import { textOf } from './chain.ts'
 import { BLOCK_NUMBER, LATEST_BLOCK } from './nodes.ts'
 
 const REQUESTS_A_SECOND = 500
+/** A machine that serves fewer requests a second gets fewer, instead of a queue that outlasts their timeout. */
+const MOST_IN_FLIGHT = 100
 const LENGTH_MS = 14_000
 const BLOCK_TIME_MS = 500
 
 /** Three real nodes on one chain, and something that happens to each of them while a caller asks where the chain is. */
-test('a node rolled back, stopped or killed under 500 requests a second costs no error, and no height goes down', async () => {
+test('a node rolled back, stopped or killed under up to 500 requests a second costs no error, and no height goes down', async () => {
   const timestamp = Math.floor(clock.now() / 1000) - 100_000
   const anvils = await Promise.all(['a', 'b', 'c'].map(() => startAnvil({ timestamp })))
   onTestFinished(async () => void (await Promise.all(anvils.map((anvil) => anvil.stop()))))
@@ -53,27 +55,30 @@ test('a node rolled back, stopped or killed under 500 requests a second costs no
   const heights: number[] = []
   const wrong: string[] = []
   const began = clock.monotonic()
-  const under: Promise<void>[] = []
+  let sent = 0
+  const inFlight = new Set<Promise<void>>()
   for (let now = 0; now < LENGTH_MS; now = clock.monotonic() - began) {
     while ((events[0]?.[0] ?? Number.POSITIVE_INFINITY) <= now) events.shift()?.[1]()
-    while (under.length < (now * REQUESTS_A_SECOND) / 1000) {
+    while (sent < (now * REQUESTS_A_SECOND) / 1000 && inFlight.size < MOST_IN_FLIGHT) {
       const take = (reply: Reply) => {
         const height = heightIn(reply)
         if (height === null) wrong.push(JSON.stringify(reply))
         else if (height < (heights.at(-1) ?? 0)) wrong.push(`${height} after ${heights.at(-1)}, by ${reply.endpoint}`)
         else heights.push(height)
       }
-      under.push(ask(under.length).then(take))
+      const answered = ask(sent++).then(take)
+      inFlight.add(answered)
+      void answered.then(() => inFlight.delete(answered))
     }
     await clock.sleep(2)
   }
-  await Promise.all(under)
+  await Promise.all(inFlight)
   ending.abort()
   await Promise.all([mining, polling])
   await stop()
 
   expect(wrong).toEqual([])
-  expect(heights).toHaveLength(under.length)
+  expect(heights).toHaveLength(sent)
   expect((heights.at(-1) ?? 0) - (heights[0] ?? 0)).toBeGreaterThan(10)
 }, 120_000)
 

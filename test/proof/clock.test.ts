@@ -9,8 +9,8 @@ import { AT_ONCE, isAllUp, openScene, type Scene, type SceneOptions } from './sc
 const LIBRARY = '/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1'
 const NODES = Array.from({ length: 6 }, () => '127.0.0.1')
 const HOUR_MS = 3_600_000
-/** One poll decides, and a node of ours on a busy machine may take a second. */
-const INTERVAL_MS = 2000
+/** One poll decides, and a node of ours on a busy machine may take two seconds. */
+const INTERVAL_MS = 3000
 /** Of the nodes: some poll is always under way. */
 const LATENCY_MS = 300
 
