@@ -1,7 +1,7 @@
 import { gzipSync } from 'node:zlib'
 import { describe, expect, test } from 'vitest'
 import { brief, GOOD, openHostile, post } from './hostile-setting.ts'
-import { ADMIN_ID, ID } from './setting.ts'
+import { ADMIN_ID, caller, ID } from './setting.ts'
 
 const WALLET = `/ethereum/${ID}`
 const UNPARSABLE = '400 -32700 null'
@@ -249,6 +249,42 @@ describe('batches', () => {
 
     expect(asked).toEqual([])
     await expectUnharmed()
+  })
+})
+
+describe('an error about a whole request in chunks', () => {
+  const inChunks = (target: string, body: string, headers = '') =>
+    `POST ${target} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n${headers || 'content-type: application/json\r\n'}transfer-encoding: chunked\r\n\r\n${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`
+
+  test.each([
+    ['a wrong endpoint_id', '/ethereum/wrong-0123456789abcdef', '', '401 -32099 1'],
+    ['an unknown network', `/nowhere/${ID}`, '', '403 -32099 1'],
+    ['an unknown route', `${WALLET}/nowhere`, '', '404 -32600 1'],
+    ['another type', WALLET, 'content-type: text/plain\r\n', '415 -32600 1'],
+  ])('carries its id: %s', async (_what, target, headers, told) => {
+    const { send, asked } = await openHostile()
+
+    expect((await send(inChunks(target, GOOD, headers))).map(brief)).toEqual([told])
+
+    expect(asked).toEqual([])
+  })
+
+  test('carries its id where the caller sends too many', async () => {
+    const rateLimit = { requests: 1, perMs: 3_600_000 }
+    const { send } = await openHostile({ callers: [caller('wallet', ID, { rateLimit })] })
+
+    await send(inChunks(WALLET, GOOD))
+
+    expect((await send(inChunks(WALLET, GOOD))).map(brief)).toEqual(['429 -32005 1'])
+  })
+
+  test('carries none if the body is longer than is read for it', async () => {
+    const { send } = await openHostile()
+    const long = call('eth_chainId', `[${' '.repeat(20_000)}]`)
+
+    const told = await send(inChunks('/ethereum/wrong-0123456789abcdef', long))
+
+    expect(told.map(brief)).toEqual(['401 -32099 null'])
   })
 })
 

@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import type { Family } from '../../core/network.ts'
 import { type GatewayError, gatewayError } from '../errors.ts'
 import type { Caller, Callers } from './callers.ts'
+import { isChunked } from './request-body.ts'
 import { type NetworkAddresses, readTarget } from './request-target.ts'
 import { type Route, readRoute } from './route.ts'
 
@@ -100,7 +101,7 @@ function methodsOf(route: Route | GatewayError): string {
 function headFault(req: IncomingMessage): GatewayError | null {
   if (req.rawHeaders.length > 2 * MAX_HEADERS) return TOO_MANY_HEADERS
   if (!hasOneHost(req)) return NOT_ONE_HOST
-  return isPlainlyFramed(req) ? null : TRANSFER_ENCODED
+  return req.headers['transfer-encoding'] === undefined || isChunked(req) ? null : TRANSFER_ENCODED
 }
 
 /** Two Host headers may select two networks, and a proxy may have used the other one (RFC 9112, section 3.2). */
@@ -111,12 +112,6 @@ function hasOneHost({ rawHeaders, httpVersion }: IncomingMessage): boolean {
     if (name.length === 4 && name.toLowerCase() === 'host') hosts++
   }
   return hosts === 1 || (hosts === 0 && httpVersion === '1.0')
-}
-
-/** Node decodes no transfer coding except `chunked` (RFC 9112, section 6.1). */
-function isPlainlyFramed({ headers, httpVersion }: IncomingMessage): boolean {
-  const coding = headers['transfer-encoding']
-  return coding === undefined || (httpVersion === '1.1' && coding.toLowerCase() === 'chunked')
 }
 
 function allowedOrigin(origin: string | undefined, { origins }: Caller): string | null {

@@ -3,7 +3,7 @@ import type { Clock } from '../../clock.ts'
 import { ERRORS, type GatewayError, restError, rpcErrorWithoutId } from '../errors.ts'
 import type { Admission, ErrorFormat } from './admission.ts'
 import { type BodyLimits, readBody } from './envelope.ts'
-import { type BodyMemory, closeAfterBody, declaredLength, hasBody, receiveBody } from './request-body.ts'
+import { type BodyMemory, closeAfterBody, declaredLength, hasBody, isChunked, receiveBody } from './request-body.ts'
 import type { RequestRecorder } from './request-metrics.ts'
 import { NOT_FORWARDED, type ResponseHeaders, rejectCalls, respond } from './respond.ts'
 
@@ -25,7 +25,7 @@ export async function rejectRequest(
   const status = isRest ? ERRORS[kind].restStatus : ERRORS[kind].status
   const error = [isRest ? restError(rejection) : rpcErrorWithoutId(rejection)]
   if (!hasBody(req)) return respond(res, status, error, headers)
-  const length = declaredLength(req)
+  const length = isChunked(req) ? SMALL_BODY : declaredLength(req)
   const isReadable = length > 0 && length <= SMALL_BODY && !awaitsContinue && !req.readableDidRead
   const mayRead = !isRest && isReadable && kind !== 'too-large' && bodies.mayTake(caller, length)
   const body = mayRead ? await receiveBody(req, SMALL_BODY, bodies, caller) : 'unread'

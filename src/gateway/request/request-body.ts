@@ -103,6 +103,11 @@ export function hasBody({ headers }: IncomingMessage): boolean {
   return headers['transfer-encoding'] !== undefined || (headers['content-length'] ?? '0') !== '0'
 }
 
+/** Node decodes no transfer coding except `chunked` (RFC 9112, section 6.1). */
+export function isChunked({ headers, httpVersion }: IncomingMessage): boolean {
+  return httpVersion === '1.1' && headers['transfer-encoding']?.toLowerCase() === 'chunked'
+}
+
 const LINGER_MS = 1000
 const LINGER_BYTES = 4 * 2 ** 20
 /** Shorter chunks count as much, so that at most 256 of them are read. */
