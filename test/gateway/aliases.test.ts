@@ -207,32 +207,66 @@ describe('an alias', () => {
     expect(await chainId('/ext/short/rpc')).toMatchObject({ status: 200, body: { result: 'there' } })
   })
 
-  test('never opens the admin API, that of the chain, its /ws, or anything that is no route here', async () => {
+  test('leads to its endpoint with everything behind it', async () => {
+    const node = await startBareNode(() => 'there')
+    const other = await startBareNode(() => 'elsewhere')
+    const { alias, post, chainId } = await open({ a: node, b: other })
+    await alias('bc/C', 'bc/mychain', 'a')
+    await alias('bc/X', 'x', 'a')
+    await alias('bc/2bRCr6B4MiEfSjidDwxDpdCyviwnfUVqB2HGwhm947w9YYqb7r/rpc', 'subnet', 'a')
+    await alias('x', 'bc/y', 'a')
+
+    const paths = [
+      '/ext/bc/mychain/rpc',
+      '/ext/bc/mychain',
+      '/ext/bc/mychain/avax',
+      '/ext/x',
+      '/ext/subnet',
+      '/ext/bc/y',
+    ]
+    for (const path of paths) {
+      expect([path, await chainId(path)]).toMatchObject([
+        path,
+        { status: 200, endpoint: 'a', body: { result: 'there' } },
+      ])
+    }
+    expect(await post('/ext/x', { method: 'avm.getHeight', params: {} })).toMatchObject({ body: { result: 'there' } })
+
+    expect(node.asked.slice(4).map(({ path, method }) => `${path} ${method}`)).toEqual([
+      ...paths.map((path) => `${path} eth_chainId`),
+      '/ext/x avm.getHeight',
+    ])
+    expect(other.asked).toEqual([])
+  })
+
+  test('never opens an API of the node itself, a wallet, a WebSocket, or a circle of aliases', async () => {
     const node = await startBareNode(() => ({}))
     const { alias, post } = await open({ a: node })
-    const targets = ['admin', 'info', 'bc/P', 'bc/C', 'bc/C/admin', 'bc/C/ws', 'bc/C/rpc', 'health', 'y', 'x']
+    const targets = ['bc/P', 'bc/C', 'bc/C/rpc', 'health', 'unknown', 'y', 'z']
     for (const [nth, target] of targets.entries()) await alias(target, `x${nth}`, 'a')
-    await alias('x', 'y', 'a')
-    await alias('y', 'x', 'a')
+    await alias('z', 'y', 'a')
+    await alias('y', 'z', 'a')
     const made = node.asked.length
-    const opening = new Set(['/ext/x3/rpc', '/ext/x6', '/ext/x7'])
 
-    const tails = ['', '/rpc', '/ws', '/admin', '/avax', '/rpc/rpc', '/health']
+    const tails = ['/ws', '/admin', '/wallet', '/keystore', '/events', '/rpc/admin/x', '/a/ws']
     const paths = [...targets.keys()].flatMap((nth) => tails.map((tail) => `/ext/x${nth}${tail}`))
-    for (const path of [...paths, '/ext/x', '/ext/y/rpc'].filter((one) => !opening.has(one))) {
-      for (const method of ['admin.alias', 'admin.getConfig', 'eth_chainId', 'health.health']) {
+    const circles = ['/ext/y', '/ext/z/rpc', '/ext/x5', '/ext/x6/rpc']
+    for (const path of [...paths, ...circles, '/ext/x3/rpc', '/ext/x33', '/ext/x', '/ext/bc/P']) {
+      for (const method of ['admin.alias', 'eth_chainId', 'health.health', 'platform.getHeight']) {
         const { status, body } = await post(path, { method }, {}, ADMIN_ID)
         expect([path, status, body.error?.code]).toEqual([path, 404, -32_600])
       }
     }
-    for (const path of opening) {
-      expect((await post(path, { method: 'admin.getConfig' }, {}, ADMIN_ID)).body.error?.code).toBe(-32_601)
+    for (const path of ['/ext/x0', '/ext/x1', '/ext/x1/rpc', '/ext/x2', '/ext/x3', '/ext/x4']) {
+      for (const method of ['admin.getConfig', 'keystore.getUser', 'wallet.getTx', 'avm.importKey', 'eth_sign']) {
+        expect((await post(path, { method }, {}, ADMIN_ID)).body.error?.code).toBe(-32_601)
+      }
     }
 
     expect(node.asked).toHaveLength(made)
   })
 
-  test.each(['admin', 'bc/C/admin', 'x/admin/y', 'bc/C/ws', 'info', 'keystore', 'vm/x', 'health/x'])(
+  test.each(['admin', 'bc/C/admin', 'x/admin/y', 'bc/C/ws', 'bc/X/wallet', 'info', 'keystore', 'vm/x', 'health/x'])(
     'of %s is rejected: it is an API of the node itself',
     async (target) => {
       const node = await startBareNode(() => ({}))
@@ -273,7 +307,17 @@ describe('an alias', () => {
   })
 
   test('is none where a node has something of its own', () => {
-    for (const path of ['admin', 'admin/rpc', 'bc/C/admin', 'bc/C/ws', 'health', 'health/rpc', 'info', 'x/admin/rpc']) {
+    for (const path of [
+      'admin',
+      'admin/rpc',
+      'bc/C/admin',
+      'bc/C/ws',
+      'bc/X/wallet',
+      'health',
+      'health/rpc',
+      'info',
+      'x/admin/rpc',
+    ]) {
       expect(isOwnPath(path)).toBe(true)
     }
     for (const path of ['mine', 'mine/rpc', 'administrators', 'my-health', 'bc/mine/rpc', 'wss']) {
@@ -281,14 +325,14 @@ describe('an alias', () => {
     }
   })
 
-  test('of the C-Chain opens nothing on an endpoint whose chain is another', async () => {
-    const node = await startBareNode(() => 'there')
+  test('of the C-Chain leads there on an endpoint whose chain is another, too', async () => {
+    const node = await startBareNode(({ path }) => path)
     const { alias, chainId } = await open({ a: node }, { rpcPath: '/ext/bc/subnet/rpc' })
     await alias('bc/C', 'c', 'a')
     await alias('bc/subnet', 's', 'a')
 
-    expect((await chainId('/ext/c/rpc')).status).toBe(404)
-    expect(await chainId('/ext/s/rpc')).toMatchObject({ status: 200, body: { result: 'there' } })
+    expect(await chainId('/ext/c/rpc')).toMatchObject({ status: 200, body: { result: '/ext/c/rpc' } })
+    expect(await chainId('/ext/s/rpc')).toMatchObject({ status: 200, body: { result: '/ext/s/rpc' } })
   })
 })
 
@@ -404,6 +448,30 @@ describe('a node that restarted', () => {
 
     expect(await alias('bc/C', 'mine', 'b')).toMatchObject({ status: 200 })
     expect(await chainId('/ext/mine/rpc')).toMatchObject({ status: 200, endpoint: 'b' })
+  })
+
+  test('has lost the alias of another chain: the next admin.alias is sent, and makes it again', async () => {
+    const known = new Set<string>()
+    const node = await startBareNode(({ path, method, text }, response) => {
+      if (method === 'admin.alias') known.add(`/ext/${JSON.parse(text).params.alias}`)
+      else if (!known.has(path)) response.writeHead(404).end('404 page not found')
+      return known.has(path) || method === 'admin.alias' ? {} : undefined
+    })
+    const { alias, post } = await open({ a: node })
+    const height = () => post('/ext/x', { method: 'avm.getHeight' })
+    const calls = () => node.asked.filter(({ method }) => method === 'admin.alias').length
+    await alias('bc/X', 'x', 'a')
+    expect((await height()).status).toBe(200)
+    // A path that its chain does not have is no sign of it.
+    expect((await post('/ext/x/rpc', { method: 'avm.getHeight' })).status).toBe(404)
+    expect((await height()).status).toBe(200)
+    expect([await alias('bc/X', 'x', 'a'), calls()]).toMatchObject([{ status: 200 }, 1])
+
+    known.clear()
+
+    expect(await height()).toMatchObject({ status: 404, body: { error: { code: -32_600 } } })
+    expect([await alias('bc/X', 'x', 'a'), calls()]).toMatchObject([{ status: 200 }, 2])
+    expect((await height()).status).toBe(200)
   })
 
   test('and is another node now has not got the alias, though it may have one of that name', async () => {

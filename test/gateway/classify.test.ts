@@ -26,7 +26,7 @@ function ask({ method, params, text, ...others }: Circumstances) {
 const HASH = `0x${'ab'.repeat(32)}`
 
 describe('the default list', () => {
-  const VALID: Record<Surface, readonly (readonly [string, unknown?])[]> = {
+  const VALID: Record<Exclude<Surface, 'other-chain'>, readonly (readonly [string, unknown?])[]> = {
     chain: [
       ['eth_getBlockByNumber', ['latest', false]],
       ['eth_getTransactionByHash', [HASH]],
@@ -43,7 +43,7 @@ describe('the default list', () => {
     ],
     admin: [['admin.alias', { endpoint: 'bc/C', alias: 'my-chain' }]],
   }
-  const surfaces = Object.keys(VALID) as Surface[]
+  const surfaces = ['chain', 'health', 'admin'] as const
 
   test.each(surfaces)('of the %s surface is allowed there, and nowhere else', (surface) => {
     for (const [method, params] of VALID[surface]) {
@@ -95,6 +95,28 @@ describe('the default list', () => {
     })
   })
 
+  test.each(['eth_chainId', 'eth_blockNumber', 'avm.getUTXOs', 'platform.getCurrentValidators', 'avax.getAtomicTx'])(
+    'has %s for another chain behind an alias',
+    (method) => {
+      expect(ask({ method, surface: 'other-chain' }).kind).toBe('operation')
+    },
+  )
+
+  test.each([
+    'eth_call',
+    'avm.issueTx',
+    'avm.getutxos',
+    'avm.get',
+    'keystore.getUser',
+    'admin.getConfig',
+    'Admin.getConfig',
+    'wallet.getTx',
+    'health.health',
+    'avm.getTx.x',
+  ])('has no %s for another chain behind an alias', (method) => {
+    expect(ask({ method, surface: 'other-chain' })).toMatchObject({ kind: 'unknown-method' })
+  })
+
   test('has admin.alias for those alone who may', () => {
     const call = { method: 'admin.alias', params: { endpoint: 'bc/C', alias: 'x' }, surface: 'admin' } as const
 
@@ -108,6 +130,22 @@ describe('the default list', () => {
 })
 
 describe("a caller's methods", () => {
+  test.each([
+    ['avm.issueTx', ['avm.issueTx'], true],
+    ['avm.issueTx', ['avm.*'], true],
+    ['avm.send', ['avm.send'], true],
+    ['eth_call', ['eth_*'], true],
+    ['avm.issueTx', ['*'], false],
+    ['platform.importKey', ['platform.*'], false],
+    ['avm.createAddress', ['avm.*'], false],
+    ['admin.dbGet', ['admin.dbGet', 'admin.*'], false],
+    ['keystore.exportUser', ['keystore.exportUser', 'keystore.*'], false],
+  ])('decide about %s for another chain: %j', (method, extraMethods, isAllowed) => {
+    const { kind } = ask({ method, extraMethods, surface: 'other-chain' })
+
+    expect(kind).toBe(isAllowed ? 'operation' : 'unknown-method')
+  })
+
   test.each([
     ['eth_call', ['eth_call']],
     ['eth_call', ['net_peerCount', 'eth_*']],

@@ -21,6 +21,8 @@ export interface AliasMakerDeps {
   readonly put: (record: AliasRecord) => void
   /** Whether the limit of aliases allows one more. */
   readonly hasRoom: () => boolean
+  /** Whether its node may have lost it. */
+  readonly isDoubted: (record: AliasRecord) => boolean
   readonly store: { adminCall(call: AdminCall): void }
   readonly clock: Pick<Clock, 'now' | 'monotonic'>
   readonly log: Log
@@ -32,7 +34,16 @@ interface AliasParams {
   readonly alias: string
 }
 
-export function createAliasMaker({ next, get, put, hasRoom, store, clock, log }: AliasMakerDeps): AliasMaker {
+export function createAliasMaker({
+  next,
+  get,
+  put,
+  hasRoom,
+  isDoubted,
+  store,
+  clock,
+  log,
+}: AliasMakerDeps): AliasMaker {
   /** The last call for each alias. */
   const lastCalls = new Map<string, Promise<unknown>>()
   let calls = 0
@@ -49,7 +60,8 @@ export function createAliasMaker({ next, get, put, hasRoom, store, clock, log }:
     const ended = (outcome: AdminOutcome, endpoint: string | null, nodeId: string | null) =>
       audit({ network, caller, alias, target, endpoint, nodeId, outcome })
 
-    if (isInForce(known, target) && (named ?? known.endpoint) === known.endpoint) {
+    const isSure = known !== null && known.stale === null && !isDoubted(known)
+    if (isSure && known.target === target && (named ?? known.endpoint) === known.endpoint) {
       ended('known', known.endpoint, known.nodeId)
       return { kind: 'result', result: DONE, ...NOT_FORWARDED, endpoint: known.endpoint }
     }
@@ -66,7 +78,7 @@ export function createAliasMaker({ next, get, put, hasRoom, store, clock, log }:
     })
     const { endpoint, nodeId = null } = reply
     const record = { network, alias, target, caller, at: clock.now(), nodeId }
-    const isConfirmed = reply.kind === 'error' && confirms(known, target, reply)
+    const isConfirmed = reply.kind === 'error' && !isSure && confirms(known, target, reply)
     if ((reply.kind === 'result' || isConfirmed) && endpoint !== null) {
       put({ ...record, endpoint, stale: null })
       ended('accepted', endpoint, nodeId)
@@ -105,10 +117,6 @@ export function createAliasMaker({ next, get, put, hasRoom, store, clock, log }:
   }
 }
 
-function isInForce(known: AliasRecord | null, target: string): known is AliasRecord {
-  return known !== null && known.stale === null && known.target === target
-}
-
 /** Pins the call to the named endpoint, else to one that may have the alias, so that its node reports a conflict. */
 function pinned(
   operation: UpstreamRequest['operation'],
@@ -124,7 +132,6 @@ function pinned(
 function confirms(known: AliasRecord | null, target: string, reply: Extract<Reply, { kind: 'error' }>): boolean {
   return (
     known !== null &&
-    known.stale !== null &&
     known.target === target &&
     known.endpoint === reply.endpoint &&
     reply.error.includes('already aliased')

@@ -5,7 +5,7 @@ import type { Board } from '../../state/board.ts'
 import { type GatewayError, gatewayError } from '../errors.ts'
 import type { Reply, UpstreamHandler, UpstreamRequest } from '../upstream-request.ts'
 import { createAliasMaker, rejectedAfter } from './admin-alias.ts'
-import { type AliasRoutes, type RouteTarget, type Surface, UNKNOWN_ROUTE } from './route.ts'
+import { type AliasRoutes, type RouteTarget, UNKNOWN_ROUTE } from './route.ts'
 
 /**
  * The aliases that admin.alias created, each in the memory of one node. Requests to an alias go to that endpoint only,
@@ -28,6 +28,8 @@ export interface AliasesDeps {
   readonly log: Log
 }
 
+/** avalanchego's limit for aliases (`maxAliasLength`), and ours for their targets. */
+export const MAX_PATH_BYTES = 512
 const EXT = '/ext/'
 /** Far more than the chains and subnets of all nodes. */
 const MAX_ALIASES = 1000
@@ -37,7 +39,10 @@ export function createAliases({ next, board, rpcPathOf, store, clock, log }: Ali
   const get = (network: string, alias: string) => records.get(keyOf(network, alias))
   const staleKey = () => [...records].find(([, { stale }]) => stale !== null)?.[0]
   const hasRoom = () => records.size < MAX_ALIASES || staleKey() !== undefined
-  const maker = createAliasMaker({ next, get, put, hasRoom, store, clock, log })
+  /** Their node answered 404, but has perhaps only no such path behind the alias: the routes of other chains are unknown. */
+  const doubted = new WeakSet<AliasRecord>()
+  const isDoubted = (record: AliasRecord) => doubted.has(record)
+  const maker = createAliasMaker({ next, get, put, hasRoom, isDoubted, store, clock, log })
 
   /** At the limit, a new alias replaces a stale one: not before the node has created it. */
   function put(record: AliasRecord): void {
@@ -47,23 +52,26 @@ export function createAliases({ next, board, rpcPathOf, store, clock, log }: Ali
     store.saveAlias(record)
   }
 
-  /** Looks up the whole path, then the path without a final `/rpc`. */
-  function find(network: string, path: string): { readonly record: AliasRecord; readonly suffix: '' | '/rpc' } | null {
-    const whole = get(network, path)
-    if (whole !== undefined) return { record: whole, suffix: '' }
-    const base = path.endsWith('/rpc') ? get(network, path.slice(0, -4)) : undefined
-    return base === undefined ? null : { record: base, suffix: '/rpc' }
+  /** The alias that the path is or begins with, the longest first, and what follows it. */
+  function find(network: string, path: string): { readonly record: AliasRecord; readonly suffix: string } | null {
+    let end = path.length <= MAX_PATH_BYTES ? path.length : path.lastIndexOf('/', MAX_PATH_BYTES)
+    for (; end > 0; end = path.lastIndexOf('/', end - 1)) {
+      const record = get(network, path.slice(0, end))
+      if (record !== undefined) return { record, suffix: path.slice(end) }
+    }
+    return null
   }
 
-  /** Resolves the alias, also through other aliases of the same node. */
-  function opened({ network, endpoint, target: first }: AliasRecord, rpcPath: string): OpenedTarget | null {
-    let target = first
+  /** What the path opens at the node of `record`, also through other aliases of that node. */
+  function surfaceAt({ network, endpoint, target }: AliasRecord, suffix: string, rpcPath: string) {
+    let path = target + suffix
     for (let step = 0; step < MAX_CHAIN; step++) {
-      const found = openedTarget(target, rpcPath)
-      if (found !== null) return found
-      const through = get(network, target)
-      if (through === undefined || through.endpoint !== endpoint || through.stale !== null) return null
-      target = through.target
+      if (isOwnPath(path)) return path === 'health' ? 'health' : null
+      if (isOwnChain(path, rpcPath)) return 'chain'
+      const through = find(network, path)
+      if (through === null) return 'other-chain'
+      if (through.record.endpoint !== endpoint || through.record.stale !== null) return null
+      path = through.record.target + through.suffix
     }
     return null
   }
@@ -81,23 +89,26 @@ export function createAliases({ next, board, rpcPathOf, store, clock, log }: Ali
     const { endpoint } = record
     const rpcPath = rpcPathOf(network, endpoint)
     if (rpcPath === null) return AWAY
-    const target = opened(record, rpcPath)
-    if (target === null || target.suffix !== suffix) return NOT_OPENED
+    const surface = surfaceAt(record, suffix, rpcPath)
+    if (surface === null) return NOT_OPENED
     if (isAway(network, endpoint)) return AWAY
-    return { kind: 'alias', surface: target.surface, endpoint, to: { kind: 'path', path: `${EXT}${path}` } }
+    return { kind: 'alias', surface, endpoint, to: { kind: 'path', path: `${EXT}${path}` } }
   }
 
   /** Checks the reply, because the node may have restarted without the monitor noticing. */
   async function forwardToAlias(request: UpstreamRequest): Promise<Reply> {
     const path = request.to.kind === 'path' ? request.to.path.slice(EXT.length) : ''
-    const record = find(request.network, path)?.record
+    const found = find(request.network, path)
     const reply = await next.handle(request)
-    if (record === undefined) return reply
+    if (found === null) return reply
+    const { record, suffix } = found
+    const rpcPath = rpcPathOf(record.network, record.endpoint) ?? ''
     const reason = lossIn(record, reply)
-    if (reason !== null) {
+    if (reason === 'lost' && surfaceAt(record, suffix, rpcPath) === 'other-chain') doubted.add(record)
+    else if (reason !== null) {
       markStale(record, reason)
       return rejectedAfter(reply, STALE[reason])
-    }
+    } else if (reply.kind !== 'rejected') doubted.delete(record)
     const isGone =
       reply.kind === 'rejected' && (reply.rejection.kind === 'no-endpoint' || reply.rejection.kind === 'all-failed')
     return isGone ? rejectedAfter(reply, AWAY) : reply
@@ -131,12 +142,6 @@ export function createAliases({ next, board, rpcPathOf, store, clock, log }: Ali
 /** Longer chains of aliases are mistakes. */
 const MAX_CHAIN = 8
 
-/** The part of a node's API that an alias opens. `suffix` must follow the alias. */
-interface OpenedTarget {
-  readonly surface: Exclude<Surface, 'admin'>
-  readonly suffix: '' | '/rpc'
-}
-
 /** The names of the C-Chain below `/ext/` (avalanchego, genesis/aliases.go), and its ids on mainnet and Fuji. */
 const C_CHAIN: ReadonlySet<string> = new Set([
   'bc/C',
@@ -146,22 +151,18 @@ const C_CHAIN: ReadonlySet<string> = new Set([
 ])
 const CHAIN_PATH = /^\/ext\/(.+)\/rpc$/
 
-/** `null` for everything except health and the network's chain, in particular for admin APIs and `/ws`. */
-function openedTarget(target: string, rpcPath: string): OpenedTarget | null {
-  if (target === 'health') return { surface: 'health', suffix: '' }
-  if (isChain(target, rpcPath)) return { surface: 'chain', suffix: '/rpc' }
-  return target.endsWith('/rpc') && isChain(target.slice(0, -4), rpcPath) ? { surface: 'chain', suffix: '' } : null
-}
-
-/** Whether `name` is the chain whose JSON-RPC the endpoint serves. */
-function isChain(name: string, rpcPath: string): boolean {
+/** Whether `path` is the JSON-RPC of the network's chain at the endpoint. */
+function isOwnChain(path: string, rpcPath: string): boolean {
   const [, own = 'bc/C'] = CHAIN_PATH.exec(rpcPath) ?? []
+  if (!path.endsWith('/rpc')) return false
+  const name = path.slice(0, -'/rpc'.length)
   return name === own || (C_CHAIN.has(own) && C_CHAIN.has(name))
 }
 
-const OWN_PATH = /^(?:admin|auth|health|index|info|ipcs|keystore|metrics|vm)(?:\/|$)|(?:^|\/)(?:admin|ws)(?:\/|$)/
+const OWN_PATH =
+  /^(?:admin|auth|health|index|info|ipcs|keystore|metrics|vm)(?:\/|$)|(?:^|\/)(?:admin|events|keystore|wallet|ws)(?:\/|$)/
 
-/** Whether the path belongs to the node's own APIs, which are never looked up as aliases. */
+/** Whether the path is one of the node's own APIs, a wallet or a WebSocket: they are never looked up as aliases. */
 export function isOwnPath(path: string): boolean {
   return OWN_PATH.test(path)
 }

@@ -12,6 +12,7 @@ export function isAllowed(method: string, extraMethods: readonly string[]): bool
 
 function isOpenToWildcard(method: string, prefix: string): boolean {
   if (method.startsWith('GET ') || method.startsWith('health.')) return true
+  if (OF_OTHER_CHAIN.test(method)) return prefix.includes('.') && !USES_KEYSTORE.test(method)
   const underscore = method.indexOf('_')
   const namespace = method.slice(0, underscore)
   const name = method.slice(underscore + 1)
@@ -23,6 +24,11 @@ function isOpenToWildcard(method: string, prefix: string): boolean {
   if (!prefix.includes('_')) return false
   return namespace === 'debug' ? DEBUG_READS.test(name) : !CLOSED_NAMESPACES.has(namespace)
 }
+
+/** `avm.issueTx`; a wildcard has to name the namespace. */
+const OF_OTHER_CHAIN = /^[A-Za-z0-9]+\./
+/** The methods of the X-Chain, the P-Chain and the C-Chain that take a user of the node's keystore and a password. */
+const USES_KEYSTORE = /\.(?:add|create|export|import|listAddresses|mint|send)/i
 
 const OPEN_NAMESPACES: ReadonlySet<string> = new Set(['eth', 'net', 'web3', 'trace', 'ots', 'erigon', 'bor', 'rpc'])
 const TXPOOL_READS: ReadonlySet<string> = new Set(['content', 'contentFrom', 'inspect', 'status'])

@@ -2,7 +2,7 @@ import type { Need, Operation, OperationName } from '../../core/routing/operatio
 import { type GatewayError, gatewayError } from '../errors.ts'
 import { openScan, scanObject, skipBlank } from '../json-scan.ts'
 import type { ClassifiedRequest } from '../upstream-request.ts'
-import { isOwnPath } from './aliases.ts'
+import { isOwnPath, MAX_PATH_BYTES } from './aliases.ts'
 
 /** Checks the params of one method, given as the JSON text of an array or object. Errors name the invalid member. */
 export type ReadParams = (text: string | null) => ClassifiedRequest | GatewayError
@@ -114,8 +114,6 @@ function readHeight(text: string): number | null {
   return Number.isSafeInteger(height) ? height : null
 }
 
-/** avalanchego's limit for aliases (`maxAliasLength`), and ours for their targets. */
-const MAX_PATH_BYTES = 512
 const PATH = /^[A-Za-z0-9][A-Za-z0-9._-]*(?:\/[A-Za-z0-9._-]+)*$/
 const PLAIN_PATH = `must be a plain path of at most ${MAX_PATH_BYTES} bytes: segments of letters, digits and . _ - with / between`
 

@@ -24,8 +24,8 @@ export type RpcRoute =
   /** Any other path below `/ext/`: `path` is an alias, perhaps followed by more segments. */
   | { readonly kind: 'alias'; readonly allow: 'POST'; readonly path: string }
 
-/** The API that a JSON-RPC route belongs to: the chain's, the node's health API or its admin API. */
-export type Surface = 'chain' | 'health' | 'admin'
+/** The API of a JSON-RPC route: the network's chain, the node's health or admin API, or another chain behind an alias. */
+export type Surface = 'chain' | 'health' | 'admin' | 'other-chain'
 
 function avalancheRoute(rest: string): Route | GatewayError {
   switch (rest) {
