@@ -35,10 +35,8 @@ export async function collect({
     await yieldToLoop()
     heldSince = clock.monotonic()
   }
-  const own = METRIC_NAMES.flatMap((name) => {
-    const of = pieces.get(name) ?? []
-    return of.length === 0 ? [] : [Buffer.from(headerOf(name, format)), ...of]
-  })
+  // Help and type are there before a metric has its first series, so that readers can tell it from a misspelt one.
+  const own = METRIC_NAMES.flatMap((name) => [Buffer.from(headerOf(name, format)), ...(pieces.get(name) ?? [])])
   return [...own, Buffer.from(processText + endOf(format))]
 }
 

@@ -66,14 +66,14 @@ describe('with `metrics.sparse`', () => {
     expect(ofEndpoints(sparse)).toEqual(ofEndpoints(full).filter((line) => !zeros.test(line)))
   })
 
-  test('the text is valid even if no endpoint has a condition', async () => {
+  test('the conditions have help and type even if no endpoint has one', async () => {
     const { metrics, world } = setUp(undefined, { sparse: true })
     await world.pollAll()
 
     const text = await metrics.render()
 
     expect(series(text, 'endpoint_condition')).toEqual([])
-    expect(text).not.toContain('heartline_endpoint_condition')
+    expect(text).toContain('# TYPE heartline_endpoint_condition gauge\n')
   })
 })
 
@@ -418,7 +418,7 @@ test('a store in trouble is degraded, with the failures by reason', async () => 
   expect(text).toContain('heartline_store_write_failures_total{reason="full"} 3\n')
   expect(text).toContain('heartline_store_write_failures_total{reason="io"} 0\n')
   expect(text).toContain('heartline_store_thread_restarts_total 2\n')
-  expect(text).not.toContain('heartline_store_database_bytes ')
+  expect(series(text, 'store_database_bytes')).toEqual([])
 })
 
 test('every reason for which the scheduler skips a poll has its series', async () => {
@@ -506,6 +506,17 @@ describe('the whole text', () => {
       expect(text.split(`# TYPE ${PREFIX}${name} ${METRICS[name].type}\n`), name).toHaveLength(2)
     }
     expect(text).not.toMatch(/ (NaN|undefined|null|Infinity)$/m)
+  })
+
+  test('has help and type of every metric of the registry, also of those without a series', async () => {
+    const { metrics } = setUp()
+
+    const text = await metrics.render()
+
+    for (const name of METRIC_NAMES) {
+      expect(text.split(`# HELP ${PREFIX}${name} `), name).toHaveLength(2)
+      expect(text.split(`# TYPE ${PREFIX}${name} ${METRICS[name].type}\n`), name).toHaveLength(2)
+    }
   })
 
   test.runIf(hasPromtool)('passes promtool check metrics', async () => {
