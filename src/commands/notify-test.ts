@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { setMaxListeners } from 'node:events'
 import { systemClock } from '../clock.ts'
 import { channelOf } from '../notify/channel-table.ts'
 import { deliver } from '../notify/deliver.ts'
@@ -27,6 +28,8 @@ export async function notifyTest(
   if (unknown.length > 0) return EXIT.usage
   const chosen = notify.channels.filter(({ name }) => wanted.length === 0 || wanted.includes(name))
   if (chosen.length === 0) io.err(`heartline: notify.channels: there is no channel in ${file}`)
+  // Every channel listens to this signal, so Node's warning about many listeners is turned off.
+  setMaxListeners(0, io.signal)
   const http = createHttpDelivery({ clock: systemClock })
   const outcomes = await Promise.all(
     chosen.map(async (settings) => {
