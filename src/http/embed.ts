@@ -4,7 +4,7 @@ import type { DaySource } from './days.ts'
 import { type CompressibleText, compressible, sendCompressed } from './negotiation.ts'
 import type { Assets } from './page-assets.ts'
 import { sendUnknown } from './problem.ts'
-import { type App, NetworkPath, type RouteDeps } from './route.ts'
+import { type App, NetworkPath, operation, type RouteDeps, text } from './route.ts'
 import type { Scopes } from './scopes.ts'
 import { networkView } from './status-views.ts'
 import { escaped, templateText } from './template-text.ts'
@@ -17,7 +17,6 @@ export interface EmbedDeps extends Pick<RouteDeps, 'clock'> {
 /** `GET /embed/:network`: the only page that others may put into a frame. It shows what the public sees, to everybody. */
 export function registerEmbed(app: App, { scopes, clock, days }: EmbedDeps, assets: Assets): void {
   const { board, incidents } = scopes.public
-  const schema = { params: NetworkPath }
   const drawn = new Map<string, { readonly at: number; readonly body: CompressibleText }>()
 
   function bodyOf(network: BoardNetwork): CompressibleText {
@@ -31,13 +30,20 @@ export function registerEmbed(app: App, { scopes, clock, days }: EmbedDeps, asse
     return body
   }
 
-  app.get('/embed/:network', { config: { visibility: 'public' }, schema }, async (request, reply) => {
+  app.get('/embed/:network', EMBED_ROUTE, async (request, reply) => {
     const network = board.network(request.params.network)
     if (network === undefined) return sendUnknown(reply, 'network')
     reply.removeHeader('x-frame-options').headers(HEADERS)
     return sendCompressed(request, reply.type('text/html; charset=utf-8'), bodyOf(network))
   })
 }
+
+const EMBED_ROUTE = operation({
+  visibility: 'public',
+  summary: 'A network, to put into a frame of another page',
+  params: NetworkPath,
+  answers: { 200: text('What the public sees of it', 'text/html') },
+})
 
 /** Drawn and compressed at most once in this time, for all requests. */
 const HOLDS_MS = 5000

@@ -1,4 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { z } from 'zod'
 import { frame, iconOf, markedTitle, toneOfAll } from '../../web/views/frame.ts'
 import { noticeView } from '../../web/views/notice.ts'
 import { PATHS, type Route, VIEW_NAMES, type ViewName } from '../../web/views/route.ts'
@@ -13,7 +14,7 @@ import { type CompressibleText, compressible, sendCompressed } from './negotiati
 import { type Assets, registerAssets } from './page-assets.ts'
 import { type PageSourcesDeps, pageSources } from './page-sources.ts'
 import { sendProblem } from './problem.ts'
-import type { App } from './route.ts'
+import { type App, operation, problem, text } from './route.ts'
 import type { StatusWriter } from './status-document.ts'
 import { escaped, templateText } from './template-text.ts'
 import type { Audience, StatusView } from './wire-status.ts'
@@ -95,7 +96,7 @@ export function registerPage(app: App, deps: PageRoutesDeps) {
   const { clock, writers, scopes, hasToken, brand } = deps
   const assets = registerAssets(app)
   registerEmbed(app, deps, assets)
-  app.get('/logo.svg', { config: { visibility: 'always' } }, async (_, reply) => {
+  app.get('/logo.svg', LOGO_ROUTE, async (_, reply) => {
     if (brand.logo === null) return sendProblem(reply, { status: 404, detail: 'There is no logo.' })
     return reply.type('image/svg+xml; charset=utf-8').send(brand.logo)
   })
@@ -177,7 +178,7 @@ export function registerPage(app: App, deps: PageRoutesDeps) {
   }
 
   for (const view of VIEW_NAMES) {
-    app.get(PATHS[view], { config: { visibility: 'public', isPage: true } }, async (request, reply) => {
+    app.get(PATHS[view], viewRoute(view), async (request, reply) => {
       return send(request, reply, await (view === 'overview' ? overview(request) : draw(view, request)))
     })
   }
@@ -208,6 +209,30 @@ export function registerPage(app: App, deps: PageRoutesDeps) {
       return send(request, reply, noticed(model, 'locked'))
     },
   }
+}
+
+const LOGO_ROUTE = operation({
+  visibility: 'always',
+  summary: 'The logo of the page',
+  answers: { 200: text('The configured logo', 'image/svg+xml'), 404: problem('No logo is configured') },
+})
+
+/** Errors of a view are pages, too. */
+function viewRoute(view: ViewName) {
+  const names = [...PATHS[view].matchAll(/:(\w+)/g)].map(([, name = '']) => name)
+  const html = (description: string) => text(description, 'text/html')
+  const { config, schema } = operation({
+    visibility: 'public',
+    summary: `The page: ${view}`,
+    answers: {
+      200: html('A page that is readable without scripts'),
+      401: html('The sign-in form'),
+      ...(names.length === 0 ? {} : { 404: html('Not known here') }),
+      503: problem('Too many pages wait to be drawn'),
+    },
+    ...(names.length === 0 ? {} : { params: z.object(Object.fromEntries(names.map((name) => [name, z.string()]))) }),
+  })
+  return { config: { ...config, isPage: true }, schema }
 }
 
 function sendBusy(reply: FastifyReply): FastifyReply {

@@ -82,6 +82,7 @@ export function createHttpServer({ options, ...deps }: HttpServerDeps) {
   })
   const hasToken = options.token !== null
   const { grafanaUrl } = options
+  describeRoutes(app, deps.version)
   const pages = registerPage(app, {
     ...deps,
     scopes,
@@ -97,7 +98,6 @@ export function createHttpServer({ options, ...deps }: HttpServerDeps) {
   addAccess(app, options, pages)
   addMemoryLimit(app, connections)
   addErrors(app, deps, pages, paths)
-  describeRoutes(app, deps.version)
   void app.register(async (routes: App) => {
     registerStatus(routes, { clock, scopes, writers })
     registerBlocks(routes, deps)
