@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto'
-import { type Incident, subjectOf } from '../core/incident/incident.ts'
+import { type Incident, mainConditions, subjectOf } from '../core/incident/incident.ts'
 import type { Note } from '../core/incident/note.ts'
 import type { UnixMs } from '../core/time.ts'
 import { sentenceOf } from './incident-views.ts'
 import { sendKnown, tagOf } from './negotiation.ts'
 import { notesFor } from './note-routes.ts'
 import { span, stamp } from './plain-text.ts'
-import { kindOf, mainCondition } from './post-mortem.ts'
+import { kindOf } from './post-mortem.ts'
 import { time } from './rfc3339.ts'
 import { type App, NOT_MODIFIED, operation, type RouteDeps, text } from './route.ts'
 import type { Scopes } from './scopes.ts'
@@ -91,8 +91,8 @@ function entry(incident: Incident, notes: readonly Note[], audience: Audience): 
 /** `avalanche/own-1 down: 12 blocks behind (closed after 12 min)`. */
 function titleOf(incident: Incident, audience: Audience): string {
   const { openedAt, closedAt } = incident
-  const main = mainCondition(incident)
-  const why = main === null ? '' : `: ${sentenceOf(incident, main, audience)}`
+  const [main] = mainConditions(incident)
+  const why = main === undefined ? '' : `: ${sentenceOf(incident, main, audience)}`
   const until = closedAt === null ? 'open' : `closed after ${span(closedAt - openedAt)}`
   return `${subjectOf(incident)} ${kindOf(incident)}${why} (${until})`
 }

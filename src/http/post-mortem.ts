@@ -1,11 +1,5 @@
 import { badTime } from '../core/incident/bad-time.ts'
-import {
-  type Incident,
-  type IncidentCondition,
-  type IncidentSample,
-  sharedBy,
-  subjectOf,
-} from '../core/incident/incident.ts'
+import { type Incident, type IncidentSample, mainConditions, sharedBy, subjectOf } from '../core/incident/incident.ts'
 import type { Note } from '../core/incident/note.ts'
 import type { MaintenancePeriod } from '../core/maintenance.ts'
 import { METACHAIN } from '../core/network.ts'
@@ -63,11 +57,6 @@ export function kindOf({ cause, state }: Pick<Incident, 'cause' | 'state'>): str
   return cause === 'endpoint' || cause === 'outage' ? state : cause
 }
 
-/** The first condition of the worst state. */
-export function mainCondition({ conditions, state }: Incident): IncidentCondition | null {
-  return conditions.find((condition) => condition.state === state) ?? conditions[0] ?? null
-}
-
 function section(title: string, lines: readonly string[]): readonly string[] {
   return lines.length === 0 ? [] : [title.toUpperCase(), ...lines]
 }
@@ -77,12 +66,12 @@ function header({ incident, title, now, audience }: PostMortem): string[] {
   const subject = subjectOf(incident)
   const lasting = span((closedAt ?? now) - openedAt)
   const headline = wrap(`${subject} ${stateFor(incident, now, lasting)}${closedAt === null ? ' so far' : ''}`)
-  const main = mainCondition(incident)
+  const [main] = mainConditions(incident)
   const facts: [string, string][] = [
     ['What', what(incident)],
     ['Where', title === null ? subject : `${printable(title)} (${subject})`],
     ...(vantages.length === 0 ? [] : [['Seen from', vantages.join(', ')] as [string, string]]),
-    ['Why', main === null ? 'unknown' : `${main.code}: ${printable(sentenceOf(incident, main, audience))}`],
+    ['Why', main === undefined ? 'unknown' : `${main.code}: ${printable(sentenceOf(incident, main, audience))}`],
     ['Began', `${stamp(openedAt)}, ${incident.endpoint === null ? 'first detected' : 'the first bad poll'}`],
     ['Confirmed', `${stamp(confirmedAt)}, ${humanDuration(Math.max(0, confirmedAt - openedAt))} later`],
     [

@@ -1,4 +1,4 @@
-import { type IncidentCondition, named, subjectOf } from '../core/incident/incident.ts'
+import { type IncidentCondition, mainConditions, named, subjectOf } from '../core/incident/incident.ts'
 import { humanDuration, type UnixMs } from '../core/time.ts'
 import { RUNBOOK_OF } from '../core/verdict/runbook.ts'
 import { isClosing, type Message, type MessageType, type Report } from './notification.ts'
@@ -36,6 +36,8 @@ export interface Said {
 
 export interface SaidItem {
   readonly report: Report
+  /** The first condition that gives the incident its state. */
+  readonly code: IncidentCondition['code']
   readonly headline: string
   /** Conditions in their sentences. */
   readonly details: readonly string[]
@@ -48,14 +50,16 @@ export interface SaidItem {
 
 const LATE_MS = 120_000
 const MOST_NAMED = 10
+const MOST_REASONS = 3
 
 function itemOf(report: Report, type: MessageType, saysBoth: boolean, publicUrl: string | null): SaidItem {
-  const { id, conditions, cause } = report
+  const { id, cause } = report
   const told = conditionsOf(report)
-  const code = told[0]?.code ?? conditions[0]?.code ?? 'unreachable'
+  const code = told[0]?.code ?? 'unreachable'
   const runbook = cause === 'forked' ? 'HeartlineNetworkForked' : RUNBOOK_OF[code]
   return {
     report,
+    code,
     headline: headlineOf(report, type, saysBoth),
     details: told.map(({ code, message }) => `${code}: ${plain(message)}`),
     others: plain(report.others),
@@ -69,16 +73,27 @@ function withOthers({ report, headline, others }: SaidItem): string {
   return others === '' || report.cause === 'outage' ? headline : `${headline.replace(/\.$/, '')}. ${others}`
 }
 
-/** The conditions that hold, or those that an incident had until it closed. */
-function conditionsOf({ conditions, closedAt }: Report): readonly IncidentCondition[] {
+/** The conditions that hold, or those that an incident had until it closed; first those that give it its state. */
+function conditionsOf(report: Report): readonly IncidentCondition[] {
+  const { conditions, closedAt, state } = report
   const open = conditions.filter(({ until }) => until === null)
-  return closedAt === null && open.length > 0 ? open : conditions
+  const told = closedAt === null && open.length > 0 ? open : conditions
+  const main = mainConditions({ conditions: told, state })
+  return [...main, ...told.filter((condition) => !main.includes(condition))]
+}
+
+/** The sentences of the conditions that give the incident its state. */
+function reasonOf(report: Report): string {
+  const { state } = report
+  const sentences = mainConditions({ conditions: conditionsOf(report), state }).map(({ message }) => plain(message))
+  const distinct = [...new Set(sentences)].filter((sentence) => sentence !== '')
+  return distinct.slice(0, MOST_REASONS).join('; ')
 }
 
 function headlineOf(report: Report, type: MessageType, saysBoth: boolean): string {
   const { cause, state, previous, openedAt, closedAt, flapping, flaps } = report
   const name = subjectOf(report)
-  const reason = plain(conditionsOf(report)[0]?.message ?? '')
+  const reason = reasonOf(report)
   const because = reason === '' ? '' : `: ${reason}`
   const since = `since ${dateTime(openedAt)}`
   const lasted = humanDuration(Math.max(0, (closedAt ?? openedAt) - openedAt))

@@ -5,10 +5,10 @@ import { describe, expect, test, vi } from 'vitest'
 import type { ChannelTarget } from '../../src/config/resolve-notify.ts'
 import { type HttpRequest, isMail } from '../../src/notify/channel.ts'
 import { channelOf } from '../../src/notify/channel-table.ts'
-import { type Message, reportOf } from '../../src/notify/notification.ts'
+import { type Message, type Report, reportOf } from '../../src/notify/notification.ts'
 import { say } from '../../src/notify/wording.ts'
 import { Secret } from '../../src/secret.ts'
-import { change, incident, START } from '../support/incident.ts'
+import { change, condition, incident, START } from '../support/incident.ts'
 import { gatewayMessage, HOSTILE, messageOf, OTHERS, reportWith } from './support.ts'
 
 const SECRET = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw'
@@ -456,6 +456,29 @@ test('an incident has recovered only if its endpoint was up in the end', () => {
 
 describe('the line of text', () => {
   const lineOf = (message: Message) => say(message, null).text
+
+  test('names the conditions that made the incident as bad as it is, not the first or the milder ones', () => {
+    const slow = condition({ code: 'slow', state: 'degraded', message: '2.3 s, over the limit of 2 s' })
+    const lagging = condition({ code: 'lagging', state: 'down', message: '120 blocks behind' })
+    const wrong = condition({ code: 'bad-answer', state: 'down', message: 'no JSON' })
+    const open = (of: Partial<Report>) => ({ ...reportWith(''), others: '', ...of })
+    const opened = messageOf([open({ conditions: [slow, lagging, wrong] })])
+    const better = open({ state: 'degraded', previous: 'down', conditions: [{ ...lagging, until: START }, slow] })
+    const ended = [slow, lagging].map((one) => ({ ...one, until: START + 90_000 }))
+    const closed = open({ closedAt: START + 90_000, recovered: true, conditions: ended })
+
+    expect(lineOf(opened)).toBe('avalanche/own-1 is down since 2026-01-01 00:00:00 UTC: 120 blocks behind; no JSON')
+    expect(say(opened, 'https://heartline.example.org').items[0]).toMatchObject({
+      details: ['lagging: 120 blocks behind', 'bad-answer: no JSON', 'slow: 2.3 s, over the limit of 2 s'],
+      runbookUrl: 'https://heartline.example.org/runbooks/HeartlineEndpointLagging',
+    })
+    expect(lineOf(messageOf([better], { type: 'incident.better' }))).toBe(
+      'avalanche/own-1 improved, down to degraded, since 2026-01-01 00:00:00 UTC: 2.3 s, over the limit of 2 s',
+    )
+    expect(lineOf(messageOf([closed], { type: 'incident.closed' }))).toBe(
+      'avalanche/own-1 has recovered after 90 s (was down: 120 blocks behind)',
+    )
+  })
 
   test.each([
     ['opened', opened, `avalanche/own-1 is down since 2026-01-01 00:00:00 UTC: connection refused. ${OTHERS}`],

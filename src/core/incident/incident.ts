@@ -104,4 +104,10 @@ export function named(names: readonly string[], most: number): string {
   return `${names.slice(0, most).join(', ')}${rest > 0 ? ` and ${rest} more` : ''}`
 }
 
+/** The conditions that make it as bad as it is, in order of appearance. */
+export function mainConditions({ conditions, state }: Pick<Incident, 'conditions' | 'state'>) {
+  const main = conditions.filter((condition) => condition.state === state)
+  return main.length > 0 ? main : conditions.slice(0, 1)
+}
+
 export const MAX_CHANGES = 100

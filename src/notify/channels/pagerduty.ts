@@ -28,7 +28,7 @@ export const pagerduty: ChannelType<PagerdutySettings> = {
       timestamp: new Date(item?.report.openedAt ?? said.sentAt).toISOString(),
       ...(endpoint === null ? {} : { component: endpoint }),
       group: network,
-      ...(cause === null ? {} : { class: item?.report.conditions[0]?.code ?? cause }),
+      ...(cause === null ? {} : { class: item?.code ?? cause }),
       custom_details: { details: cut(linesOf(said).join('\n'), MAX_DETAIL) },
     }
     const event = {
