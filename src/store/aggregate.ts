@@ -1,10 +1,14 @@
 import { addTime, intervalsOf, withMaintenance } from '../core/verdict/availability.ts'
-import { addPoll, type Bucket, mergeBucket, newBucket } from './bucket.ts'
-import { HOURS_PER_DAY, SLOT_MS, SLOTS_PER_HOUR } from './resolution.ts'
+import { addPoll, mergeBucket, newBucket } from './bucket.ts'
+import { FINER, SLOT_MS } from './resolution.ts'
 import type { HeldPoll, HistoryTables, Holds } from './tables.ts'
 
 /** Computes single buckets of one endpoint from the next finer resolution, and stores them. */
-export function createAggregator({ polls, maintenance, buckets }: Omit<HistoryTables, 'cursors'>) {
+export function createAggregator({
+  polls,
+  maintenance,
+  buckets,
+}: Pick<HistoryTables, 'polls' | 'maintenance' | 'buckets'>) {
   return {
     /** Aggregates a slot from the polls that started in it and from the result that still holds from before. */
     fiveMinutes(endpointId: number, slot: number, rows: readonly HeldPoll[], holds: Holds): void {
@@ -13,38 +17,20 @@ export function createAggregator({ polls, maintenance, buckets }: Omit<HistoryTa
       const bucket = newBucket()
       for (const row of polls.countedIn?.(slot, endpointId) ?? rows) addPoll(bucket, row)
       const intervals = intervalsOf(carried === null ? rows : [carried, ...rows], start, end)
-      for (const { from, to, state, fresh } of withMaintenance(
-        intervals,
-        maintenance.between(endpointId, start, end),
-      )) {
+      const maintained = maintenance.between(endpointId, start, end)
+      for (const { from, to, state, fresh } of withMaintenance(intervals, maintained)) {
         // Maintenance is stored exactly, in its own table, and is left out of buckets.
         if (state !== 'maintenance') addTime(bucket, state, fresh, to - from)
       }
       buckets.five_minutes.put(endpointId, slot, bucket)
     },
 
-    hour(endpointId: number, hour: number): void {
-      const first = hour * SLOTS_PER_HOUR
-      buckets.hours.put(
-        endpointId,
-        hour,
-        merged(buckets.five_minutes.between(endpointId, first, first + SLOTS_PER_HOUR).values()),
-      )
-    },
-
-    day(endpointId: number, day: number): void {
-      const first = day * HOURS_PER_DAY
-      buckets.days.put(
-        endpointId,
-        day,
-        merged(buckets.hours.between(endpointId, first, first + HOURS_PER_DAY).values()),
-      )
+    coarser(table: keyof typeof FINER, endpointId: number, at: number): void {
+      const { table: finer, parts } = FINER[table]
+      const sum = newBucket()
+      for (const part of buckets[finer].between(endpointId, at * parts, (at + 1) * parts).values())
+        mergeBucket(sum, part)
+      buckets[table].put(endpointId, at, sum)
     },
   }
-}
-
-function merged(buckets: Iterable<Bucket>): Bucket {
-  const sum = newBucket()
-  for (const bucket of buckets) mergeBucket(sum, bucket)
-  return sum
 }

@@ -74,6 +74,12 @@ export type WriteEvent =
   | { readonly kind: 'admin-call'; readonly call: AdminCall }
   | { readonly kind: 'maintain'; readonly at: UnixMs; readonly periods: readonly MaintainedTime[] }
 
+/** Written in its current state, which replaces the stored one. */
+export type RecordEvent = Extract<
+  WriteEvent,
+  { kind: 'save-incident' | 'save-notification' | 'save-silence' | 'save-note' | 'save-alias' | 'admin-call' }
+>
+
 /** What the places of a cluster found together, since when. */
 export interface Merged {
   readonly kind: 'merged'

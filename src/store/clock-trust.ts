@@ -1,42 +1,57 @@
+import { cursorsOf, type MarkChanges, type Marks, marksOfCuts } from './marks.ts'
 import { type Cursors, DAY, HOURS_PER_DAY, LATE_MS, readableRawFrom, SLOTS_PER_HOUR, slotOf } from './resolution.ts'
 
 /** `set-back`: the clock is trusted, and the store's cursors, which were ahead of it, were set back. */
 export type ClockVerdict = 'trusted' | 'doubted' | 'set-back'
-
-/** What is stored of the clock: the last trusted time, and while it is doubted since when, and the latest. */
-export interface ClockMarks {
-  readonly clockMs: number | null
-  readonly doubtedFromMs: number | null
-  readonly doubtedMs: number | null
-}
 
 /**
  * Decides whether the wall clock is right: one that is days ahead for an hour must not delete history by age, and one
  * that starts in 1970 must not set the cursors back. A clock more than a day off the last trusted time is trusted after
  * it ran for a day; after weeks without a daemon this delays deletion, but polls are always stored.
  */
-export function isTrusted({ clockMs, doubtedFromMs, doubtedMs }: ClockMarks, now: number): boolean {
-  if (clockMs === null || Math.abs(now - clockMs) <= DAY.widthMs) return true
-  return doubtedFromMs !== null && doubtedMs !== null && isNear(now, doubtedMs) && now - doubtedFromMs >= DAY.widthMs
+export function isTrusted(marks: Marks, now: number): boolean {
+  const clockMs = marks.get('clock_ms')
+  if (clockMs === undefined || Math.abs(now - clockMs) <= DAY.widthMs) return true
+  const doubtedFromMs = marks.get('doubted_from_ms')
+  return doubtedFromMs !== undefined && isDoubtedStill(marks, now) && now - doubtedFromMs >= DAY.widthMs
 }
 
-/** What is stored of the clock after it was judged. */
-export function marksAfter(marks: ClockMarks, now: number): ClockMarks {
-  if (isTrusted(marks, now)) return { clockMs: now, doubtedFromMs: null, doubtedMs: null }
-  const goesOn = marks.doubtedMs !== null && isNear(now, marks.doubtedMs)
-  return { clockMs: marks.clockMs, doubtedFromMs: goesOn ? marks.doubtedFromMs : now, doubtedMs: now }
+/**
+ * The verdict, and what changes with it. `firstSlot`: the first one with polls since two days ago, needed only if the
+ * store is ahead of the clock.
+ */
+export function judgeClock(marks: Marks, now: number, firstSlot: number | null, longestHoldMs: number): Judgement {
+  if (!isTrusted(marks, now)) {
+    const from: MarkChanges = isDoubtedStill(marks, now) ? [] : [['doubted_from_ms', now]]
+    return { verdict: 'doubted', changes: [...from, ['doubted_ms', now]] }
+  }
+  const trusted: MarkChanges = [
+    ['clock_ms', now],
+    ['doubted_from_ms', null],
+    ['doubted_ms', null],
+  ]
+  const setBack = cursorsSetBack(cursorsOf(marks), now, firstSlot, longestHoldMs)
+  if (setBack === null) return { verdict: 'trusted', changes: trusted }
+  const cursors: MarkChanges = [['rolled_to', setBack.rolledTo], ['rolling', null], ...marksOfCuts(setBack)]
+  return { verdict: 'set-back', changes: [...trusted, ...cursors] }
 }
 
-/** Whether the clock has continued from `before`: jobs run every few minutes. */
-function isNear(now: number, before: number): boolean {
-  return now >= before && now - before <= DAY.widthMs
+export interface Judgement {
+  readonly verdict: ClockVerdict
+  readonly changes: MarkChanges
+}
+
+/** Whether the clock has continued from when it was last doubted: jobs run every few minutes. */
+function isDoubtedStill(marks: Marks, now: number): boolean {
+  const before = marks.get('doubted_ms')
+  return before !== undefined && now >= before && now - before <= DAY.widthMs
 }
 
 /**
  * The cursors set back to where polls are complete: a roll-up repeated from there gives the same result. `null` if they
- * are not ahead of the clock. `firstSlot`: the first one with polls since two days ago.
+ * are not ahead of the clock.
  */
-export function cursorsSetBack(
+function cursorsSetBack(
   cursors: Cursors,
   now: number,
   firstSlot: number | null,

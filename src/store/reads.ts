@@ -2,7 +2,7 @@ import type { Clock } from '../clock.ts'
 import type { EndpointKey } from '../core/endpoint.ts'
 import type { Note } from '../core/incident/note.ts'
 import type { Silence } from '../core/incident/silence.ts'
-import type { AliasRecord } from '../core/routing/alias.ts'
+import { type AliasRecord, STALE_REASONS } from '../core/routing/alias.ts'
 import type { UnixMs } from '../core/time.ts'
 import type { Log } from '../log.ts'
 import type { AvailabilityRow } from './availability.ts'
@@ -130,6 +130,17 @@ export function recordOf<T extends { readonly json: string }>({
 }: T): (Omit<T, 'json'> & { value: unknown }) | null {
   const value = parsed(json)
   return value === undefined ? null : { ...record, value }
+}
+
+export type AliasRow = Omit<AliasRecord, 'stale'> & {
+  readonly staleAt: number | null
+  readonly staleReason: string | null
+}
+
+export function aliasOf({ staleAt, staleReason, ...alias }: AliasRow): AliasRecord {
+  // A newer version may have written another reason; it only matters that there is one.
+  const reason = STALE_REASONS.find((known) => known === staleReason) ?? 'lost'
+  return { ...alias, stale: staleAt === null ? null : { at: staleAt, reason } }
 }
 
 function parsed(json: string): unknown {

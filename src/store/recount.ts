@@ -16,17 +16,22 @@ import {
   SLOTS_PER_HOUR,
   slotOf,
 } from './resolution.ts'
-import type { BucketTable, HistoryTables } from './tables.ts'
+import { type BucketTable, type HistoryTables, nextBusySlot } from './tables.ts'
 
-export interface RollUpProgress {
-  /** The first slot from `slot` on, up to `end`, that has something to aggregate. */
-  nextBusySlot(slot: number, end: number): number
-  /** The slot in progress; `null` between two slots. */
-  rolling(): number | null
+/** By endpoint, the time in which something was written. */
+export type ChangedTimes = Map<number, TimeRange>
+
+export function noteChange(changed: ChangedTimes, endpoint: number, from: number, until: number): void {
+  const known = changed.get(endpoint)
+  const range = { from: Math.min(from, known?.from ?? from), until: Math.max(until, known?.until ?? until) }
+  changed.set(endpoint, range)
 }
 
-/** Corrects buckets that are aggregated already, in the caller's transaction. */
-export function createRecount(tables: HistoryTables, progress: RollUpProgress) {
+/**
+ * Corrects buckets that are aggregated already, in the caller's transaction. `rolling`: the slot that a roll-up has begun;
+ * `null` between two slots.
+ */
+export function createRecount(tables: HistoryTables, rolling: () => number | null) {
   const { polls, buckets, cursors } = tables
   const aggregator = createAggregator(tables)
 
@@ -37,9 +42,9 @@ export function createRecount(tables: HistoryTables, progress: RollUpProgress) {
     const first = Math.max(slotOf(from), readableRawFrom(now, holds.longestMs))
     const last = Math.min(slotOf(to + holds.longestMs), lastSlotDone(now))
     if (last < first) return
-    const { nextBusySlot } = progress
     const redone: number[] = []
-    for (let slot = nextBusySlot(first, last + 1); slot <= last; slot = nextBusySlot(slot + 1, last + 1)) {
+    const next = (slot: number) => nextBusySlot(tables, slot, last + 1)
+    for (let slot = next(first); slot <= last; slot = next(slot + 1)) {
       aggregator.fiveMinutes(endpointId, slot, polls.inSlot(slot, endpointId, holds), holds)
       redone.push(slot)
     }
@@ -50,20 +55,19 @@ export function createRecount(tables: HistoryTables, progress: RollUpProgress) {
     const lastHour = lastDone(rolledHoursTo(now), SLOTS_PER_HOUR)
     const lastDay = lastDone(rolledDaysTo(now), SLOTS_PER_HOUR * HOURS_PER_DAY)
     const hours = new Set(slots.map((slot) => Math.floor(slot / SLOTS_PER_HOUR)))
-    for (const hour of hours) if (hour <= lastHour) aggregator.hour(endpointId, hour)
+    for (const hour of hours) if (hour <= lastHour) aggregator.coarser('hours', endpointId, hour)
     const days = new Set([...hours, ...hoursDone].map((hour) => Math.floor(hour / HOURS_PER_DAY)))
-    for (const day of days) if (day <= lastDay) aggregator.day(endpointId, day)
+    for (const day of days) if (day <= lastDay) aggregator.coarser('days', endpointId, day)
   }
 
   function lastSlotDone(now: Cursors): number {
-    return Math.max(now.rolledTo - 1, progress.rolling() ?? 0)
+    return Math.max(now.rolledTo - 1, rolling() ?? 0)
   }
 
   /** The last coarse bucket that is done, or in progress with the slot that completes it. */
   function lastDone(rolledTo: number, slotsPerBucket: number): number {
-    const rolling = progress.rolling()
-    const completing = rolling !== null && (rolling + 1) % slotsPerBucket === 0
-    return completing ? Math.floor(rolling / slotsPerBucket) : rolledTo - 1
+    const slot = rolling()
+    return slot !== null && (slot + 1) % slotsPerBucket === 0 ? Math.floor(slot / slotsPerBucket) : rolledTo - 1
   }
 
   return {

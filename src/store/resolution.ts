@@ -13,6 +13,12 @@ export const SLOT_MS = FIVE_MINUTES.widthMs
 export const SLOTS_PER_HOUR = HOUR.widthMs / SLOT_MS
 export const HOURS_PER_DAY = DAY.widthMs / HOUR.widthMs
 
+/** What the buckets of a coarser resolution are merged from. */
+export const FINER = {
+  hours: { table: 'five_minutes', parts: SLOTS_PER_HOUR },
+  days: { table: 'hours', parts: HOURS_PER_DAY },
+} as const
+
 /** A poll is stored when it ends, under its start time, so a slot stays open this much longer. */
 export const LATE_MS = 30_000
 

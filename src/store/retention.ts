@@ -47,6 +47,47 @@ export function allowed(wanted: Cuts, reach: Cursors, holdSlots: number): Cuts {
   return { rawFrom, fiveMinutesFrom, hoursFrom: Math.max(reach.hoursFrom, fullDays * HOURS_PER_DAY) }
 }
 
+/** Rows to delete: those whose column is below the value. */
+export interface Deletion {
+  readonly table: string
+  readonly column: string
+  readonly below: number
+}
+
+const deletion = (table: string, column: string, below: number): Deletion => ({ table, column, below })
+
+/** What is deleted with the cuts, besides polls. */
+export function deletionsByCuts({ fiveMinutesFrom, hoursFrom }: Cuts): readonly Deletion[] {
+  return [
+    deletion('five_minutes', 'bucket', fiveMinutesFrom),
+    deletion('hours', 'bucket', hoursFrom),
+    deletion('days', 'bucket', Math.floor(hoursFrom / HOURS_PER_DAY)),
+    // Buckets do not contain maintenance, so it is deleted together with the last bucket that it overlaps.
+    deletion('maintenance', 'until_ms', hoursFrom * HOUR.widthMs + 1),
+    ...recordsBefore(hoursFrom * HOUR.widthMs),
+  ]
+}
+
+/** What is deleted by age alone, besides the cuts. */
+export function deletionsByAge({ fiveMinutesMs, hourMs }: Retention, now: number): readonly Deletion[] {
+  return [
+    deletion('hash_changes', 'at_ms', now - fiveMinutesMs),
+    // An endpoint's health is saved again as long as it is polled.
+    deletion('saved_health', 'at_ms', now - hourMs),
+    ...recordsBefore(now - hourMs),
+    deletion('admin_calls', 'at_ms', now - hourMs),
+  ]
+}
+
+function recordsBefore(below: number): readonly Deletion[] {
+  return [
+    deletion('incidents', 'closed_ms', below),
+    deletion('notifications', 'created_ms', below),
+    deletion('notes', 'at_ms', below),
+    deletion('silences', 'until_ms', below),
+  ]
+}
+
 /** Above the first share of `max_size`, the oldest history is deleted early, down to the second share. */
 export const FULL_SHARE = 0.95
 export const TRIMMED_SHARE = 0.9

@@ -7,6 +7,8 @@ import type { Cursors, Resolution } from './resolution.ts'
 /** What the arithmetic of the history reads and writes: SQLite's tables, or parts of PostgreSQL's that were read before. */
 export interface HistoryTables {
   cursors(): Cursors
+  /** The longest time, in slots, that any result holds. */
+  holdSlots(): number
   readonly polls: PollTable
   readonly maintenance: Pick<MaintenanceTable, 'between'>
   readonly buckets: Readonly<Record<Resolution['table'], BucketTable>>
@@ -25,6 +27,12 @@ export interface PollTable {
   bySlot(slot: number, firstId: number, lastId: number): Map<number, StateRow[]>
   /** The first slot at or after `slot` that has any poll; `null` if there is none. */
   nextSlot(slot: number): number | null
+}
+
+/** The first slot from `slot` on, up to `end`, that has something to aggregate: slots without polls are skipped. */
+export function nextBusySlot({ polls, holdSlots }: HistoryTables, slot: number, end: number): number {
+  const polled = polls.nextSlot(slot - holdSlots() - 1)
+  return polled === null ? end : Math.min(end, Math.max(slot, polled))
 }
 
 /** How long the results of one endpoint hold, which can change when it is configured again. */

@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { mergeRanges } from '../../src/core/verdict/availability.ts'
 import { onlyIn } from '../../src/store/maintenance-plan.ts'
-import { createMaintenanceTable } from '../../src/store/sqlite/maintenance-table.ts'
+import { createMaintenanceTable } from '../../src/store/sqlite/history-tables.ts'
 import { createFakeClock } from '../support/fake-clock.ts'
 import {
   BASE,

@@ -10,9 +10,10 @@ import type { WriteEvent } from '../../src/store/batches.ts'
 import { readMigrations, SQLITE_MIGRATIONS } from '../../src/store/migrations.ts'
 import { openStore, type StoreOptions } from '../../src/store/open-store.ts'
 import { encodePoll, POLL_NUMBERS } from '../../src/store/poll-columns.ts'
+import type { QueryCalls } from '../../src/store/reads.ts'
 import { type Retention } from '../../src/store/retention.ts'
 import { openDatabase } from '../../src/store/sqlite/database.ts'
-import { createQueries, type Queries } from '../../src/store/sqlite/queries.ts'
+import { createQueries } from '../../src/store/sqlite/queries.ts'
 import { createRetainer, type Retainer } from '../../src/store/sqlite/retainer.ts'
 import { createRollUp, type RollUp } from '../../src/store/sqlite/roll-up.ts'
 import { createWriteStatements, type WriteStatements } from '../../src/store/sqlite/write-statements.ts'
@@ -93,7 +94,7 @@ export interface Bench {
   readonly writing: WriteStatements
   readonly rollUp: RollUp
   readonly retainer: Retainer
-  readonly reading: Queries
+  readonly reading: QueryCalls
 }
 
 export function benchOn(path = ':memory:', retention = RETENTION, maxSizeBytes = 10 * 1024 ** 3): Bench {

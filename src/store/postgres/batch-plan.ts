@@ -1,7 +1,7 @@
 import type { EndpointKey } from '../../core/endpoint.ts'
-import type { TimeRange } from '../../core/verdict/availability.ts'
-import type { Batch, Registration, WriteEvent } from '../batches.ts'
+import type { Batch, RecordEvent, Registration, WriteEvent } from '../batches.ts'
 import { POLL_NUMBERS } from '../poll-columns.ts'
+import { type ChangedTimes, noteChange } from '../recount.ts'
 
 /** Sorts a batch by what is written; `registered` gains what it registers. */
 export function planOf(batch: Batch, registered: Map<number, Registration>): Plan {
@@ -24,7 +24,7 @@ export function planOf(batch: Batch, registered: Map<number, Registration>): Pla
     const index = batch.polls[from] as number
     const at = batch.polls[from + 1] as number
     plan.times.push(at)
-    noteChange(plan, index, at, at + 1)
+    noteChange(plan.changed, index, at, at + 1)
   }
   for (const index of plan.changed.keys()) {
     const registration = registered.get(index)
@@ -33,32 +33,26 @@ export function planOf(batch: Batch, registered: Map<number, Registration>): Pla
   return plan
 }
 
-export type Placed<K extends WriteEvent['kind']> = {
-  readonly after: number
-  readonly event: Extract<WriteEvent, { kind: K }>
-}
-export type RecordEvent = Extract<
-  WriteEvent,
-  { kind: 'save-incident' | 'save-notification' | 'save-silence' | 'save-note' | 'save-alias' | 'admin-call' }
->
+export type EventOf<K extends WriteEvent['kind']> = Extract<WriteEvent, { kind: K }>
 
 /** What a batch writes, by kind. */
 export interface Plan {
   readonly batch: Batch
   readonly registered: ReadonlyMap<number, Registration>
   readonly registrations: Registration[]
-  readonly amends: Placed<'amend'>[]
-  readonly merged: Placed<'merged'>['event'][]
-  readonly healths: Map<EndpointKey, Placed<'save-health'>['event']>
-  readonly hashChanges: Placed<'hash-change'>['event'][]
-  readonly plans: Placed<'maintain'>['event'][]
+  /** Each changes only the polls before it. */
+  readonly amends: (EventOf<'amend'> & { readonly after: number })[]
+  readonly merged: EventOf<'merged'>[]
+  readonly healths: Map<EndpointKey, EventOf<'save-health'>>
+  readonly hashChanges: EventOf<'hash-change'>[]
+  readonly plans: EventOf<'maintain'>[]
   readonly records: RecordEvent[]
   /** Of all endpoints in it. */
   readonly names: Set<EndpointKey>
   /** Of all polls in it. */
   readonly times: number[]
   /** By index, the time in which polls are added or changed. */
-  readonly changed: Map<number, TimeRange>
+  readonly changed: ChangedTimes
 }
 
 function addEvent(plan: Plan, registered: Map<number, Registration>, { after, event }: Batch['events'][number]): void {
@@ -71,13 +65,13 @@ function addEvent(plan: Plan, registered: Map<number, Registration>, { after, ev
       }
       return
     case 'amend':
-      plan.amends.push({ after, event })
-      noteChange(plan, event.index, event.from, event.to)
+      plan.amends.push({ ...event, after })
+      noteChange(plan.changed, event.index, event.from, event.to)
       return
     case 'merged':
       plan.merged.push(event)
       plan.times.push(event.at)
-      noteChange(plan, event.index, event.since, event.at + 1)
+      noteChange(plan.changed, event.index, event.since, event.at + 1)
       return
     case 'save-health':
       plan.healths.set(event.endpoint, event)
@@ -85,7 +79,7 @@ function addEvent(plan: Plan, registered: Map<number, Registration>, { after, ev
       return
     case 'hash-change':
       plan.hashChanges.push(event)
-      noteChange(plan, event.index, event.at, event.at)
+      noteChange(plan.changed, event.index, event.at, event.at)
       return
     case 'maintain':
       plan.plans.push(event)
@@ -100,10 +94,4 @@ function addEvent(plan: Plan, registered: Map<number, Registration>, { after, ev
       plan.records.push(event)
       return
   }
-}
-
-function noteChange({ changed }: Plan, index: number, from: number, until: number): void {
-  const known = changed.get(index)
-  const range = { from: Math.min(from, known?.from ?? from), until: Math.max(until, known?.until ?? until) }
-  changed.set(index, range)
 }

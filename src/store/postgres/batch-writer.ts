@@ -1,14 +1,15 @@
 import { type EndpointKey, networkOf } from '../../core/endpoint.ts'
-import type { TimeRange } from '../../core/verdict/availability.ts'
-import type { Batch, Fence, IncidentJson, NotificationJson, Registration } from '../batches.ts'
+import type { Batch, Fence, IncidentJson, NotificationJson, RecordEvent, Registration, WriteEvent } from '../batches.ts'
+import { cursorsOf, type Marks } from '../marks.ts'
 import { POLL_NUMBERS, VERDICT_BITS } from '../poll-columns.ts'
+import { type ChangedTimes, noteChange } from '../recount.ts'
 import { SLOT_MS } from '../resolution.ts'
 import { bigints } from './arrays.ts'
-import { type Placed, type Plan, planOf, type RecordEvent } from './batch-plan.ts'
+import { type EventOf, type Plan, planOf } from './batch-plan.ts'
 import type { Database } from './database.ts'
 import { createEndpointIds, type EndpointIds, registerHolds } from './endpoint-ids.ts'
 import { allows, holdKept, type Losses, lostAt, type Owned, type Right, readLosses, rightToKeep } from './fences.ts'
-import { cursorsOf, lockAlone, lockShared, type Marks, rollingOf } from './marks.ts'
+import { lockAlone, lockShared, rollingOf } from './marks.ts'
 import type { Partitions } from './partitions.ts'
 import { amendPolls, insertPolls, MERGED } from './polls.ts'
 import {
@@ -49,14 +50,12 @@ export function createBatchWriter({ database, partitions, vantageId, cluster }: 
   async function writeIn(query: Query, plan: Plan, marks: Marks): Promise<Outcome> {
     const ownVantage = await vantageId()
     if (plan.registrations.length > 0) await registerHolds(query, ids, plan.registrations)
-    const losses = await readLosses(
-      query,
-      cluster?.member ?? '',
-      cluster === null ? [] : rightsOf(plan, cluster.vantage),
-    )
-    const amends = amendsOf(plan, losses)
-    for (const { endpoint, event } of amends.kept) {
-      await amendPolls(query, ownVantage, { ...event, endpointId: ids.idOf(endpoint) })
+    const rights = cluster === null ? [] : rightsOf(plan, cluster.vantage)
+    const losses = await readLosses(query, cluster?.member ?? '', rights)
+    // Without those of polls that were made after another's claim: an amendment ends with the poll that caused it.
+    const amends = ownedOf(plan.amends, plan, (event, lost) => event.to < lost, losses)
+    for (const event of amends.kept) {
+      await amendPolls(query, ownVantage, { ...event, endpointId: ids.idOf(event.endpoint) })
     }
     const kept = keepPolls(plan, amends.kept, losses, ids)
     await insertPolls(query, ownVantage, kept.polls)
@@ -75,7 +74,7 @@ export function createBatchWriter({ database, partitions, vantageId, cluster }: 
   async function writeFound(query: Query, plan: Plan, losses: Losses, ownVantage: number) {
     const healths = [...plan.healths.values()].filter((event) => event.at < lostAt(losses, event))
     await saveHealths(query, ids, ownVantage, healths)
-    const hashChanges = hashChangesOf(plan, losses)
+    const hashChanges = ownedOf(plan.hashChanges, plan, (event, lost) => event.at < lost, losses)
     await addHashChanges(query, ids, ownVantage, hashChanges.kept)
     return { refused: plan.healths.size - healths.length + hashChanges.refused }
   }
@@ -117,21 +116,18 @@ export function createBatchWriter({ database, partitions, vantageId, cluster }: 
 }
 
 /** Whether buckets that a roll-up has written, or writes now, may miss some of it. */
-function isLate(changed: ReadonlyMap<number, TimeRange>, marks: Marks): boolean {
+function isLate(changed: ChangedTimes, marks: Marks): boolean {
   const { rolledTo } = cursorsOf(marks)
   const doneTo = Math.max(rolledTo, (rollingOf(marks) ?? -1) + 1) * SLOT_MS
   for (const { from } of changed.values()) if (from < doneTo) return true
   return false
 }
 
-function changedIds({ changed, registered }: Plan, ids: EndpointIds): Map<number, TimeRange> {
-  const byId = new Map<number, TimeRange>()
+function changedIds({ changed, registered }: Plan, ids: EndpointIds): ChangedTimes {
+  const byId: ChangedTimes = new Map()
   for (const [index, { from, until }] of changed) {
     const registration = registered.get(index)
-    if (registration === undefined) continue
-    const id = ids.idOf(registration.endpoint)
-    const known = byId.get(id)
-    byId.set(id, { from: Math.min(from, known?.from ?? from), until: Math.max(until, known?.until ?? until) })
+    if (registration !== undefined) noteChange(byId, ids.idOf(registration.endpoint), from, until)
   }
   return byId
 }
@@ -146,39 +142,26 @@ function* rightsOf({ changed, registered, healths, merged }: Plan, vantage: stri
 
 const UNREGISTERED: Owned = { endpoint: '/' }
 
-interface Amend extends Placed<'amend'> {
-  readonly endpoint: EndpointKey
-}
-
-/** Without those of polls that were made after another's claim: an amendment ends with the poll that caused it. */
-function amendsOf({ amends, registered }: Plan, losses: Losses) {
-  const kept: Amend[] = []
+/** The events about endpoints that this daemon still owned, with their endpoints. */
+function ownedOf<E extends { readonly index: number }>(
+  events: readonly E[],
+  { registered }: Plan,
+  isInTime: (event: E, lost: number) => boolean,
+  losses: Losses,
+) {
+  const kept: (E & { readonly endpoint: EndpointKey })[] = []
   let refused = 0
-  for (const { after, event } of amends) {
+  for (const event of events) {
     const registration = registered.get(event.index)
     if (registration === undefined) continue
-    if (event.to >= lostAt(losses, registration)) refused++
-    else kept.push({ after, event, endpoint: registration.endpoint })
+    if (isInTime(event, lostAt(losses, registration))) kept.push({ ...event, endpoint: registration.endpoint })
+    else refused++
   }
   return { kept, refused }
 }
 
-interface FoundChange {
-  readonly event: Placed<'hash-change'>['event']
-  readonly endpoint: EndpointKey
-}
-
-function hashChangesOf({ hashChanges, registered }: Plan, losses: Losses) {
-  const kept: FoundChange[] = []
-  let refused = 0
-  for (const event of hashChanges) {
-    const registration = registered.get(event.index)
-    if (registration === undefined) continue
-    if (event.at >= lostAt(losses, registration)) refused++
-    else kept.push({ event, endpoint: registration.endpoint })
-  }
-  return { kept, refused }
-}
+type Owning<K extends WriteEvent['kind']> = EventOf<K> & { readonly endpoint: EndpointKey }
+type Amend = Owning<'amend'> & { readonly after: number }
 
 /** The polls with endpoint ids instead of indexes: without those that were polled after another's claim, and amended. */
 function keepPolls({ batch, registered }: Plan, amends: readonly Amend[], losses: Losses, ids: EndpointIds) {
@@ -203,17 +186,13 @@ function keepPolls({ batch, registered }: Plan, amends: readonly Amend[], losses
     polls.set(batch.polls.subarray(from, from + POLL_NUMBERS), place)
     polls[place] = id
     const row = from / POLL_NUMBERS
-    for (const { after, event, endpoint: of } of amends) {
+    for (const amend of amends) {
       // Polls of an endpoint have several indexes if the token has changed.
-      if (row >= after || of !== endpoint || at < event.from || at >= event.to) continue
-      polls[place + 2] = amended(polls[place + 2] as number, event.verdict)
+      if (row >= amend.after || amend.endpoint !== endpoint || at < amend.from || at >= amend.to) continue
+      polls[place + 2] = ((polls[place + 2] as number) & ~VERDICT_BITS) | amend.verdict
     }
   }
   return { polls: polls.subarray(0, end), refused }
-}
-
-function amended(outcome: number, verdict: number): number {
-  return (outcome & ~VERDICT_BITS) | verdict
 }
 
 /** The rows of merged states, and how they change earlier ones. */
@@ -252,12 +231,7 @@ function fenceOf(event: RecordEvent): Fence | null {
 
 const isSent = ({ waiting }: NotificationJson): boolean => !waiting
 
-async function saveHealths(
-  query: Query,
-  ids: EndpointIds,
-  vantageId: number,
-  rows: readonly Placed<'save-health'>['event'][],
-) {
+async function saveHealths(query: Query, ids: EndpointIds, vantageId: number, rows: readonly EventOf<'save-health'>[]) {
   if (rows.length === 0) return
   await query(
     `INSERT INTO saved_health (vantage_id, endpoint_id, at_ms, value)
@@ -273,7 +247,12 @@ async function saveHealths(
   )
 }
 
-async function addHashChanges(query: Query, ids: EndpointIds, vantageId: number, rows: readonly FoundChange[]) {
+async function addHashChanges(
+  query: Query,
+  ids: EndpointIds,
+  vantageId: number,
+  rows: readonly Owning<'hash-change'>[],
+) {
   if (rows.length === 0) return
   await query(
     `INSERT INTO hash_changes (vantage_id, at_ms, endpoint_id, shard, height, hash, previous_hash)
@@ -281,12 +260,12 @@ async function addHashChanges(query: Query, ids: EndpointIds, vantageId: number,
      ON CONFLICT DO NOTHING`,
     [
       vantageId,
-      bigints(rows.map(({ event }) => event.at)),
+      bigints(rows.map(({ at }) => at)),
       bigints(rows.map(({ endpoint }) => ids.idOf(endpoint))),
-      bigints(rows.map(({ event }) => event.shard ?? -1)),
-      bigints(rows.map(({ event }) => event.height)),
-      rows.map(({ event }) => event.hash),
-      rows.map(({ event }) => event.previousHash),
+      bigints(rows.map(({ shard }) => shard ?? -1)),
+      bigints(rows.map(({ height }) => height)),
+      rows.map(({ hash }) => hash),
+      rows.map(({ previousHash }) => previousHash),
     ],
   )
 }

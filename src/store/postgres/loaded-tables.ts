@@ -1,10 +1,9 @@
 import type { TimeRange } from '../../core/verdict/availability.ts'
 import { BUCKET_COLUMNS, type Bucket, type BucketCells, bucketOf, cellsOf, isEmpty } from '../bucket.ts'
+import { cursorsOf, type Marks } from '../marks.ts'
 import { DAY, FIVE_MINUTES, HOUR, type Resolution, SLOT_MS, slotOf } from '../resolution.ts'
 import { type BucketTable, type HeldPoll, type HistoryTables, type Holds, hold, holdsOf, NO_HOLDS } from '../tables.ts'
 import { bigints } from './arrays.ts'
-import { groupBy } from './group-by.ts'
-import { cursorsOf, type Marks } from './marks.ts'
 import { MERGED, selectPolls, selectStates, type VantagePoll } from './polls.ts'
 import type { Query } from './sessions.ts'
 
@@ -13,8 +12,6 @@ import type { Query } from './sessions.ts'
  * Only the wanted rows may be read. What it changes is written by `flush`.
  */
 export interface LoadedTables extends HistoryTables {
-  /** The longest time, in slots, that any result holds. */
-  readonly holdSlots: number
   flush(query: Query): Promise<void>
 }
 
@@ -45,7 +42,7 @@ export async function loadTables(query: Query, wanted: Wanted): Promise<LoadedTa
   }
   return {
     cursors: () => cursorsOf(wanted.marks),
-    holdSlots: Math.ceil(longestMs / SLOT_MS),
+    holdSlots: () => Math.ceil(longestMs / SLOT_MS),
     polls,
     maintenance: {
       between: (endpointId, from, to) =>
@@ -65,6 +62,18 @@ export async function selectHolds(query: Query, endpointIds: readonly number[]):
   )
   const byEndpoint = groupBy(rows, ({ id }) => id)
   return new Map([...byEndpoint].map(([id, some]) => [id, holdsOf(some.map((row) => [row.from, row.hold] as const))]))
+}
+
+/** The items by key, in their order. `Map.groupBy` is not in Node 20. */
+function groupBy<K, T>(items: Iterable<T>, keyOf: (item: T) => K): Map<K, T[]> {
+  const groups = new Map<K, T[]>()
+  for (const item of items) {
+    const key = keyOf(item)
+    const group = groups.get(key)
+    if (group === undefined) groups.set(key, [item])
+    else group.push(item)
+  }
+  return groups
 }
 
 async function selectRanges(

@@ -1,7 +1,7 @@
 import { MOST_NOTES, type Note } from '../../core/incident/note.ts'
 import type { Silence } from '../../core/incident/silence.ts'
-import { type AliasRecord, STALE_REASONS } from '../../core/routing/alias.ts'
 import { codeText, type IncidentJson, type NotificationJson } from '../batches.ts'
+import { type AliasRow, aliasOf } from '../reads.ts'
 import type { IncidentQuery, NotificationQuery, SilenceQuery } from '../store.ts'
 import type { Query } from './sessions.ts'
 
@@ -95,17 +95,11 @@ export function selectNotes(query: Query, incidents: readonly string[]): Promise
   )
 }
 
-type AliasRow = Omit<AliasRecord, 'stale'> & { readonly staleAt: number | null; readonly staleReason: string | null }
-
 export async function selectAliases(query: Query, condition = 'true', ...values: unknown[]) {
   const rows = await query<AliasRow>(
     `SELECT network, alias, target, endpoint, node_id AS "nodeId", caller, at_ms AS at, stale_ms AS "staleAt",
        stale_reason AS "staleReason" FROM aliases WHERE ${condition} ORDER BY network, alias`,
     values,
   )
-  return rows.map(({ staleAt, staleReason, ...alias }): AliasRecord => {
-    // A newer version may have written another reason; it only matters that there is one.
-    const reason = STALE_REASONS.find((known) => known === staleReason) ?? 'lost'
-    return { ...alias, stale: staleAt === null ? null : { at: staleAt, reason } }
-  })
+  return rows.map(aliasOf)
 }

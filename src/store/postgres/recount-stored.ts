@@ -1,19 +1,20 @@
 import type { TimeRange } from '../../core/verdict/availability.ts'
 import type { WriteEvent } from '../batches.ts'
-import { onlyIn, replanned } from '../maintenance-plan.ts'
+import { onlyIn, planFrom, rangesByEndpoint, replanned } from '../maintenance-plan.ts'
+import { cursorsOf, type Marks } from '../marks.ts'
 import { createRecount } from '../recount.ts'
 import { DAY, HOUR, HOURS_PER_DAY, readableRawFrom, SLOT_MS, SLOTS_PER_HOUR } from '../resolution.ts'
 import { bigints } from './arrays.ts'
 import type { EndpointIds } from './endpoint-ids.ts'
-import { type LoadedTables, loadTables, selectHolds } from './loaded-tables.ts'
-import { cursorsOf, type Marks, rollingOf } from './marks.ts'
+import { loadTables, selectHolds } from './loaded-tables.ts'
+import { rollingOf } from './marks.ts'
 import type { Query } from './sessions.ts'
 
 /** Recounts the buckets of polls that were changed or came late. The caller holds the lock alone. */
 export async function recount(query: Query, marks: Marks, changed: ReadonlyMap<number, TimeRange>): Promise<void> {
   const tables = await loadAround(query, marks, [...changed.keys()], [...changed.values()])
   if (tables === null) return
-  const { redo } = recountOf(tables, marks)
+  const { redo } = createRecount(tables, () => rollingOf(marks))
   for (const [endpointId, { from, until }] of changed) redo(endpointId, from, until)
   await tables.flush(query)
 }
@@ -22,19 +23,16 @@ type MaintainEvent = Extract<WriteEvent, { kind: 'maintain' }>
 
 /** Stores a maintenance plan, and corrects the aggregated time that it changes. A plan stored before changes nothing. */
 export async function replaceMaintenance(query: Query, marks: Marks, ids: EndpointIds, { at, periods }: MaintainEvent) {
-  const trustedNow = marks.get('clock_ms')
-  // A clock that starts in 1970 must not cancel everything that was planned since.
-  const cutAt = trustedNow !== undefined && at < trustedNow - DAY.widthMs ? Number.MAX_SAFE_INTEGER : at
+  const cutAt = planFrom(at, marks)
   const after = await query<{ id: number }>(
     'SELECT DISTINCT endpoint_id AS id FROM maintenance WHERE until_ms > $1 ORDER BY 1',
     [cutAt],
   )
-  const planned = new Map<number, TimeRange[]>(after.map(({ id }) => [id, []]))
-  for (const { endpoint, from, until } of periods) {
-    if (!Number.isSafeInteger(from) || !Number.isSafeInteger(until) || from >= until) continue
-    const id = ids.idOf(endpoint)
-    planned.set(id, [...(planned.get(id) ?? []), { from, until }])
-  }
+  const planned = rangesByEndpoint(
+    periods,
+    after.map(({ id }) => id),
+    ids.idOf,
+  )
   for (const [endpointId, ranges] of planned) await replan(query, marks, endpointId, ranges, cutAt)
 }
 
@@ -56,18 +54,8 @@ async function replan(query: Query, marks: Marks, endpointId: number, ranges: re
   )
   const tables = await loadAround(query, marks, [endpointId], changes)
   if (tables === null) return
-  recountOf(tables, marks).replan(endpointId, before, after)
+  createRecount(tables, () => rollingOf(marks)).replan(endpointId, before, after)
   await tables.flush(query)
-}
-
-function recountOf(tables: LoadedTables, marks: Marks) {
-  return createRecount(tables, {
-    rolling: () => rollingOf(marks),
-    nextBusySlot(slot, end) {
-      const polled = tables.polls.nextSlot(slot - tables.holdSlots - 1)
-      return polled === null ? end : Math.min(end, Math.max(slot, polled))
-    },
-  })
 }
 
 /** Everything that a recount of these times reads; `null` if none of it is aggregated yet. */

@@ -1,10 +1,14 @@
 import type { Log } from '../../log.ts'
-import { type ClockMarks, type ClockVerdict, cursorsSetBack, isTrusted, marksAfter } from '../clock-trust.ts'
-import { DAY, HOUR, HOURS_PER_DAY, SLOT_MS, slotOf } from '../resolution.ts'
+import { type ClockVerdict, judgeClock } from '../clock-trust.ts'
+import { cursorsOf, marksOfCuts } from '../marks.ts'
+import { DAY, SLOT_MS, slotOf } from '../resolution.ts'
 import {
   allowed,
   type Cuts,
   cutsByAge,
+  type Deletion,
+  deletionsByAge,
+  deletionsByCuts,
   FULL_SHARE,
   MOST_ADMIN_CALLS,
   MOST_HASH_CHANGES,
@@ -14,7 +18,7 @@ import {
   TRIMMED_SHARE,
 } from '../retention.ts'
 import type { Database } from './database.ts'
-import { cursorsOf, lockAlone, type MarkName, readMarks, removeMark, setMark } from './marks.ts'
+import { lockAlone, readMarks, setMarks } from './marks.ts'
 import type { Partitions } from './partitions.ts'
 import { firstPollAt } from './polls.ts'
 import { holdSlots } from './roll-up.ts'
@@ -41,33 +45,16 @@ export function createRetainer({ database, partitions, retention, maxSizeBytes, 
   async function cut(cuts: Cuts, signal: AbortSignal): Promise<void> {
     await transaction(async (run) => {
       await lockAlone(run)
-      await setMark(run, 'raw_from', cuts.rawFrom)
-      await setMark(run, 'five_minutes_from', cuts.fiveMinutesFrom)
-      await setMark(run, 'hours_from', cuts.hoursFrom)
+      await setMarks(run, marksOfCuts(cuts))
     })
     await partitions.dropBefore(cuts.rawFrom * SLOT_MS)
-    const hoursFromMs = cuts.hoursFrom * HOUR.widthMs
-    await deleteAll('five_minutes', 'bucket < $1', cuts.fiveMinutesFrom, signal)
-    await deleteAll('hours', 'bucket < $1', cuts.hoursFrom, signal)
-    await deleteAll('days', 'bucket < $1', Math.floor(cuts.hoursFrom / HOURS_PER_DAY), signal)
-    await deleteAll('maintenance', 'until_ms <= $1', hoursFromMs, signal)
-    await deleteRecords(hoursFromMs, signal)
-  }
-
-  async function deleteRecords(before: number, signal: AbortSignal): Promise<void> {
-    await deleteAll('incidents', 'closed_ms < $1', before, signal)
-    await deleteAll('notifications', 'created_ms < $1', before, signal)
-    await deleteAll('notes', 'at_ms < $1', before, signal)
-    await deleteAll('silences', 'until_ms < $1', before, signal)
+    for (const each of deletionsByCuts(cuts)) await deleteBelow(each, signal)
   }
 
   async function cutByAge(now: number, signal: AbortSignal): Promise<void> {
     const cursors = cursorsOf(await readMarks(query))
     await cut(cutsByAge(retention, now, cursors, (await holdSlots(query)) * SLOT_MS), signal)
-    await deleteAll('hash_changes', 'at_ms < $1', now - retention.fiveMinutesMs, signal)
-    await deleteAll('saved_health', 'at_ms < $1', now - retention.hourMs, signal)
-    await deleteRecords(now - retention.hourMs, signal)
-    await deleteAll('admin_calls', 'at_ms < $1', now - retention.hourMs, signal)
+    for (const each of deletionsByAge(retention, now)) await deleteBelow(each, signal)
     await query(
       `DELETE FROM lease_claims AS claim USING leases
        WHERE claim.claimed_at < now() - $1 * interval '1 millisecond' AND leases.kind = claim.kind
@@ -89,12 +76,12 @@ export function createRetainer({ database, partitions, retention, maxSizeBytes, 
     )
   }
 
-  async function deleteAll(table: string, condition: string, value: number, signal: AbortSignal): Promise<void> {
+  async function deleteBelow({ table, column, below }: Deletion, signal: AbortSignal, condition = ''): Promise<void> {
     const text = `WITH gone AS (DELETE FROM ${table} WHERE ctid = ANY (ARRAY(
-        SELECT ctid FROM ${table} WHERE ${condition} LIMIT ${DELETED_AT_ONCE})) RETURNING 1)
+        SELECT ctid FROM ${table} WHERE ${column} < $1 ${condition} LIMIT ${DELETED_AT_ONCE})) RETURNING 1)
       SELECT count(*) AS count FROM gone`
     while (!signal.aborted) {
-      const [row] = await query<{ count: number }>(text, [value])
+      const [row] = await query<{ count: number }>(text, [below])
       if ((row?.count ?? 0) < DELETED_AT_ONCE) return
     }
   }
@@ -105,7 +92,7 @@ export function createRetainer({ database, partitions, retention, maxSizeBytes, 
       `SELECT ${column} AS value FROM ${table} ORDER BY ${column} DESC OFFSET $1 LIMIT 1`,
       [most],
     )
-    if (oldest !== undefined) await deleteAll(table, `${column} <= $1 ${condition}`, oldest.value, signal)
+    if (oldest !== undefined) await deleteBelow({ table, column, below: oldest.value + 1 }, signal, condition)
   }
 
   /** Above the quota, days of polls are dropped, the oldest first: deleted rows alone would free no disk. */
@@ -129,24 +116,11 @@ export function createRetainer({ database, partitions, retention, maxSizeBytes, 
       const longestHoldMs = (await holdSlots(query)) * SLOT_MS
       const verdict = await transaction(async (run): Promise<ClockVerdict> => {
         const marks = await lockAlone(run)
-        const before: ClockMarks = {
-          clockMs: marks.get('clock_ms') ?? null,
-          doubtedFromMs: marks.get('doubted_from_ms') ?? null,
-          doubtedMs: marks.get('doubted_ms') ?? null,
-        }
-        await noteClock(run, marksAfter(before, now))
-        if (!isTrusted(before, now)) return 'doubted'
-        const cursors = cursorsOf(marks)
-        const from = now - 2 * DAY.widthMs
-        const first = cursors.rawFrom > slotOf(now) ? await firstPollAt(run, from, now) : null
-        const fresh = cursorsSetBack(cursors, now, first === null ? null : slotOf(first), longestHoldMs)
-        if (fresh === null) return 'trusted'
-        await setMark(run, 'raw_from', fresh.rawFrom)
-        await setMark(run, 'rolled_to', fresh.rolledTo)
-        await setMark(run, 'five_minutes_from', fresh.fiveMinutesFrom)
-        await setMark(run, 'hours_from', fresh.hoursFrom)
-        await removeMark(run, 'rolling')
-        return 'set-back'
+        const isAhead = cursorsOf(marks).rawFrom > slotOf(now)
+        const first = isAhead ? await firstPollAt(run, now - 2 * DAY.widthMs, now) : null
+        const judgement = judgeClock(marks, now, first === null ? null : slotOf(first), longestHoldMs)
+        await setMarks(run, judgement.changes)
+        return judgement.verdict
       })
       if (verdict === 'set-back')
         log.warn({}, 'the store was ahead of the clock: its aggregated history is computed again')
@@ -170,15 +144,6 @@ const IS_OVER = `AND NOT waiting AND NOT (
     SELECT 1 FROM notifications AS later WHERE later.incident = notifications.incident
       AND later.channel = notifications.channel AND later.nth > notifications.nth
       AND later.value::json ->> 'state' IS DISTINCT FROM 'superseded'))`
-
-async function noteClock(query: Query, { clockMs, doubtedFromMs, doubtedMs }: ClockMarks): Promise<void> {
-  const all: readonly (readonly [MarkName, number | null])[] = [
-    ['clock_ms', clockMs],
-    ['doubted_from_ms', doubtedFromMs],
-    ['doubted_ms', doubtedMs],
-  ]
-  for (const [name, value] of all) await (value === null ? removeMark(query, name) : setMark(query, name, value))
-}
 
 /** Of everything in the database: it belongs to Heartline alone. */
 export async function sizeOf(query: Query): Promise<number> {

@@ -1,9 +1,9 @@
 import { createAggregator } from '../aggregate.ts'
-import { DAY, HOURS_PER_DAY, LATE_MS, SLOT_MS, SLOTS_PER_HOUR, slotOf } from '../resolution.ts'
-import { hold } from '../tables.ts'
+import { cursorsOf, type Marks } from '../marks.ts'
+import { DAY, FINER, HOURS_PER_DAY, LATE_MS, SLOT_MS, SLOTS_PER_HOUR, slotOf } from '../resolution.ts'
 import type { Database } from './database.ts'
 import { loadTables } from './loaded-tables.ts'
-import { cursorsOf, lockAlone, type Marks, readMarks, setMark } from './marks.ts'
+import { lockAlone, readMarks, setMarks } from './marks.ts'
 import { firstPollAt } from './polls.ts'
 import type { Query } from './sessions.ts'
 
@@ -24,7 +24,7 @@ export function createRollUp({ query, transaction }: Pick<Database, 'query' | 't
         slot = signal.aborted ? slot : await skipIdle(slot, busy, end)
       } else {
         await rollSlot(slot, signal)
-        if (!signal.aborted) await setMark(query, 'rolled_to', ++slot)
+        if (!signal.aborted) await setMarks(query, [['rolled_to', ++slot]])
       }
     }
   }
@@ -40,7 +40,7 @@ export function createRollUp({ query, transaction }: Pick<Database, 'query' | 't
     // From here on, the writer of a poll of this slot counts it.
     await transaction(async (run) => {
       await lockAlone(run)
-      await setMark(run, 'rolling', slot)
+      await setMarks(run, [['rolling', slot]])
     })
     const [from, until] = [slot * SLOT_MS, (slot + 1) * SLOT_MS]
     const start = from - (await holdSlots(query)) * SLOT_MS
@@ -49,54 +49,33 @@ export function createRollUp({ query, transaction }: Pick<Database, 'query' | 't
       [start, until],
     )
     await inChunks(ids, signal, async (run, endpointIds, marks) => {
-      const tables = await loadTables(run, {
-        endpointIds,
-        marks,
-        polls: [{ from, until }],
-        maintenance: { from, until },
-      })
+      const range = { from, until }
+      const tables = await loadTables(run, { endpointIds, marks, polls: [range], maintenance: range })
       const { fiveMinutes } = createAggregator(tables)
       for (const endpointId of endpointIds) {
         const holds = tables.polls.holds(endpointId)
-        const rows = tables.polls.inSlot(slot, endpointId, holds)
-        fiveMinutes(
-          endpointId,
-          slot,
-          rows.map((row) => hold(row, holds)),
-          holds,
-        )
+        fiveMinutes(endpointId, slot, tables.polls.inSlot(slot, endpointId, holds), holds)
       }
       await tables.flush(run)
     })
     if ((slot + 1) % SLOTS_PER_HOUR !== 0 || signal.aborted) return
     const hour = Math.floor(slot / SLOTS_PER_HOUR)
-    await rollHour(hour, signal)
-    if ((hour + 1) % HOURS_PER_DAY === 0) await rollDay(Math.floor(hour / HOURS_PER_DAY), signal)
+    await rollCoarser('hours', hour, signal)
+    if ((hour + 1) % HOURS_PER_DAY === 0) await rollCoarser('days', Math.floor(hour / HOURS_PER_DAY), signal)
   }
 
-  async function rollHour(hour: number, signal: AbortSignal): Promise<void> {
-    const [first, end] = [hour * SLOTS_PER_HOUR, (hour + 1) * SLOTS_PER_HOUR] as const
-    await inChunks(await endpointsIn('five_minutes', first, end), signal, async (run, endpointIds, marks) => {
-      const tables = await loadTables(run, { endpointIds, marks, buckets: { five_minutes: [first, end] } })
-      for (const endpointId of endpointIds) createAggregator(tables).hour(endpointId, hour)
-      await tables.flush(run)
-    })
-  }
-
-  async function rollDay(day: number, signal: AbortSignal): Promise<void> {
-    const [first, end] = [day * HOURS_PER_DAY, (day + 1) * HOURS_PER_DAY] as const
-    await inChunks(await endpointsIn('hours', first, end), signal, async (run, endpointIds, marks) => {
-      const tables = await loadTables(run, { endpointIds, marks, buckets: { hours: [first, end] } })
-      for (const endpointId of endpointIds) createAggregator(tables).day(endpointId, day)
-      await tables.flush(run)
-    })
-  }
-
-  function endpointsIn(table: 'five_minutes' | 'hours', first: number, end: number) {
-    return query<{ id: number }>(
-      `SELECT DISTINCT endpoint_id AS id FROM ${table} WHERE bucket >= $1 AND bucket < $2 ORDER BY 1`,
+  async function rollCoarser(table: keyof typeof FINER, at: number, signal: AbortSignal): Promise<void> {
+    const { table: finer, parts } = FINER[table]
+    const [first, end] = [at * parts, (at + 1) * parts] as const
+    const ids = await query<{ id: number }>(
+      `SELECT DISTINCT endpoint_id AS id FROM ${finer} WHERE bucket >= $1 AND bucket < $2 ORDER BY 1`,
       [first, end],
     )
+    await inChunks(ids, signal, async (run, endpointIds, marks) => {
+      const tables = await loadTables(run, { endpointIds, marks, buckets: { [finer]: [first, end] } })
+      for (const endpointId of endpointIds) createAggregator(tables).coarser(table, endpointId, at)
+      await tables.flush(run)
+    })
   }
 
   async function inChunks(
@@ -117,12 +96,12 @@ export function createRollUp({ query, transaction }: Pick<Database, 'query' | 't
     const dayEnd = (day + 1) * HOURS_PER_DAY * SLOTS_PER_HOUR
     // Until the cursor moves, a poll that arrives late for this time must be counted too.
     if (from % SLOTS_PER_HOUR !== 0 && hourEnd <= to) {
-      await setMark(query, 'rolling', hourEnd - 1)
-      await rollHour(hour, signal)
+      await setMarks(query, [['rolling', hourEnd - 1]])
+      await rollCoarser('hours', hour, signal)
     }
     if (from % (SLOTS_PER_HOUR * HOURS_PER_DAY) !== 0 && dayEnd <= to) {
-      await setMark(query, 'rolling', dayEnd - 1)
-      await rollDay(day, signal)
+      await setMarks(query, [['rolling', dayEnd - 1]])
+      await rollCoarser('days', day, signal)
     }
   }
 
@@ -131,7 +110,7 @@ export function createRollUp({ query, transaction }: Pick<Database, 'query' | 't
     return transaction(async (run) => {
       await lockAlone(run)
       const busy = Math.min(to, await nextBusySlot(from, end, run))
-      if (busy > from) await setMark(run, 'rolled_to', busy)
+      if (busy > from) await setMarks(run, [['rolled_to', busy]])
       return busy
     })
   }

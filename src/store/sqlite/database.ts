@@ -3,8 +3,8 @@ import Database from 'better-sqlite3'
 import type { UnixMs } from '../../core/time.ts'
 import { type Migration } from '../migrations.ts'
 import { StoreError } from '../store.ts'
-import { readCursor, setCursor } from './cursors.ts'
 import { makeDirectoryOf } from './disk.ts'
+import { createMarkReader, setMarks } from './marks.ts'
 import { migrate, refuseNewerSchema } from './migrate.ts'
 
 export interface OpenedDatabase {
@@ -50,8 +50,8 @@ export function openDatabase(path: string, migrations: readonly Migration[], max
     setQuota(db, maxSizeBytes)
     // Without a limit, `optimize` takes seconds on a large file. It runs as a job, not at the start.
     db.pragma('analysis_limit = 400')
-    const unclean = readCursor(db, 'clean') === 0
-    setCursor(db, 'clean', 0)
+    const unclean = createMarkReader(db)().get('clean') === 0
+    setMarks(db, [['clean', 0]])
     if (path === IN_MEMORY) return { db, inode: null, wantsCheck: false }
     const file = statSync(path)
     return { db, inode: file.ino, wantsCheck: unclean && file.size > CHECKED_AT_START_BYTES }

@@ -1,16 +1,16 @@
 import type Database from 'better-sqlite3'
 import type { UnixMs } from '../../core/time.ts'
+import { cursorsOf } from '../marks.ts'
 import { columnValues, POLL_COLUMNS, type PollCells, type PollRow, rowOf, VERDICT_BITS } from '../poll-columns.ts'
 import { SLOT_MS, slotOf } from '../resolution.ts'
 import type { PollsQuery, StoredPoll } from '../store.ts'
 import { hold, holdsOf, type PollTable } from '../tables.ts'
-import { createCursorReader } from './cursors.ts'
+import { createMarkReader } from './marks.ts'
 
 const COLUMNS = POLL_COLUMNS.join(', ')
 
-export function createPollTable(
-  db: Database.Database,
-): PollTable & { endpointsIn(first: number, last: number): number[] } {
+export function createPollTable(db: Database.Database) {
+  const longestHold = db.prepare('SELECT coalesce(max(hold_ms), 0) FROM holds').pluck()
   const selectHolds = db.prepare('SELECT from_ms, hold_ms FROM holds WHERE endpoint_id = ? ORDER BY from_ms').raw()
   const pollsIn = db.prepare(`SELECT ${COLUMNS} FROM polls WHERE slot = ? AND endpoint_id = ? ORDER BY offset_ms`).raw()
   const lastIn = db
@@ -35,6 +35,8 @@ export function createPollTable(
   const nextSlot = createSlotFinder(db)
 
   return {
+    longestHoldMs: () => longestHold.get() as number,
+
     holds: (endpointId) => holdsOf(selectHolds.all(endpointId) as [number, number][]),
 
     carriedInto(slot, endpointId, holds) {
@@ -62,7 +64,7 @@ export function createPollTable(
     },
 
     /** The endpoints that have polls in any of the slots [first, last], ascending. */
-    endpointsIn(first, last) {
+    endpointsIn(first: number, last: number): number[] {
       const ids = new Set<number>()
       for (let slot = nextSlot(first); slot !== null && slot <= last; slot = nextSlot(slot + 1)) {
         for (const id of idsIn.all({ slot }) as number[]) ids.add(id)
@@ -71,7 +73,7 @@ export function createPollTable(
     },
 
     nextSlot,
-  }
+  } satisfies PollTable & Record<string, unknown>
 }
 
 /** Finds the first slot at or after `slot` that has any poll; `null` if there is none. */
@@ -110,7 +112,7 @@ export type PollReader = (query: PollsQuery) => StoredPoll[]
 
 export function createPollReader(db: Database.Database): PollReader {
   const endpointIdOf = db.prepare('SELECT endpoint_id FROM endpoints WHERE name = ?').pluck()
-  const cursors = createCursorReader(db)
+  const marks = createMarkReader(db)
   const table = createPollTable(db)
 
   return ({ endpoint, from, to, limit }) => {
@@ -119,7 +121,7 @@ export function createPollReader(db: Database.Database): PollReader {
     const holds = table.holds(endpointId)
     const found: StoredPoll[] = []
     // Earlier slots are being deleted: some of their polls may be gone already.
-    const first = Math.max(slotOf(from), cursors().rawFrom)
+    const first = Math.max(slotOf(from), cursorsOf(marks()).rawFrom)
     for (let slot = table.nextSlot(first); slot !== null && slot <= slotOf(to - 1); slot = table.nextSlot(slot + 1)) {
       for (const { latencyUs, holdMs: _, ...poll } of table.inSlot(slot, endpointId, holds)) {
         if (poll.at < from || poll.at >= to) continue

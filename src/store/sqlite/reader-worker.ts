@@ -1,13 +1,14 @@
 import { statSync } from 'node:fs'
 import { parentPort } from 'node:worker_threads'
 import type Database from 'better-sqlite3'
+import type { QueryCalls } from '../reads.ts'
 import { backupStore } from './backup.ts'
 import { openReadOnly } from './database.ts'
-import { createQueries, type Queries, readHandlers } from './queries.ts'
+import { createQueries, readHandlers } from './queries.ts'
 import { serveCalls } from './worker-calls.ts'
 
 let path = ''
-let open: { readonly db: Database.Database; readonly queries: Queries; readonly inode: number } | null = null
+let open: { readonly db: Database.Database; readonly queries: QueryCalls; readonly inode: number } | null = null
 
 /** Answers queries on a read-only connection, so that slow queries delay neither the writer nor the polls. */
 const handlers = {
@@ -22,7 +23,7 @@ export type ReaderCalls = typeof handlers
 
 serveCalls(parentPort, handlers)
 
-function answer<T>(query: (queries: Queries) => T): T {
+function answer<T>(query: (queries: QueryCalls) => T): T {
   const queries = opened()
   try {
     return query(queries)
@@ -32,7 +33,7 @@ function answer<T>(query: (queries: Queries) => T): T {
   }
 }
 
-function opened(): Queries {
+function opened(): QueryCalls {
   const inode = statSync(path).ino
   // The file may have been moved aside and created again.
   if (open !== null && open.inode !== inode) close()

@@ -1,9 +1,13 @@
 import type Database from 'better-sqlite3'
-import { HOUR, HOURS_PER_DAY, SLOT_MS, SLOTS_PER_HOUR } from '../resolution.ts'
+import { marksOfCuts } from '../marks.ts'
+import { HOURS_PER_DAY, SLOT_MS, SLOTS_PER_HOUR } from '../resolution.ts'
 import {
   allowed,
   type Cuts,
   cutsByAge,
+  type Deletion,
+  deletionsByAge,
+  deletionsByCuts,
   FULL_SHARE,
   HASH_CHANGE_BYTES,
   HASH_CHANGES_SHARE,
@@ -16,14 +20,16 @@ import {
   type Retention,
   TRIMMED_SHARE,
 } from '../retention.ts'
-import { createCursorReader, setCursor } from './cursors.ts'
-import { IS_HEARD } from './notifications.ts'
+import { createHistoryTables } from './history-tables.ts'
+import { setMarks } from './marks.ts'
+import { IS_HEARD } from './record-queries.ts'
 import { createTrustedClock } from './trusted-clock.ts'
 
 /** Rows per transaction, which take about 10 ms. */
 const DELETED_AT_ONCE = 5000
 /** An incident can be some hundred kilobytes large. */
-const INCIDENTS_AT_ONCE = 50
+const LARGE_AT_ONCE = 50
+const LARGE_ROWS: readonly string[] = ['incidents', 'notifications']
 /** This share of pages, but at least FREE_PAGES, stays free in the file, since the next polls would claim them. */
 const FREE_SHARE = 0.02
 const FREE_PAGES = 50
@@ -42,49 +48,20 @@ export function createRetainer(
   maxSizeBytes: number,
   trustedClock = createTrustedClock(db),
 ): Retainer {
-  const reach = createCursorReader(db)
-  const longestHold = db.prepare('SELECT max(hold_ms) FROM holds').pluck()
-  const deletePolls = db.prepare('DELETE FROM polls WHERE slot < ? LIMIT ?')
-  const deleteFiveMinutes = db.prepare('DELETE FROM five_minutes WHERE bucket < ? LIMIT ?')
-  const deleteHours = db.prepare('DELETE FROM hours WHERE bucket < ? LIMIT ?')
-  const deleteDays = db.prepare('DELETE FROM days WHERE bucket < ? LIMIT ?')
-  const deleteHashChanges = db.prepare('DELETE FROM hash_changes WHERE at_ms < ? LIMIT ?')
+  const { cursors: reach, polls, holdSlots } = createHistoryTables(db)
   // Of each endpoint's rows before the first remaining poll, only the latest is needed.
   const deleteHolds = db.prepare(
     `DELETE FROM holds WHERE from_ms <
        (SELECT max(later.from_ms) FROM holds AS later WHERE later.endpoint_id = holds.endpoint_id AND later.from_ms <= ?)`,
   )
-  // An endpoint's health is saved again as long as it is polled.
-  const deleteSaved = db.prepare('DELETE FROM saved_health WHERE at_ms < ? LIMIT ?')
-  const deleteAdminCalls = db.prepare('DELETE FROM admin_calls WHERE at_ms < ? LIMIT ?')
-  const deleteIncidents = db.prepare('DELETE FROM incidents WHERE closed_ms < ? LIMIT ?')
-  const deleteNotifications = db.prepare('DELETE FROM notifications WHERE created_ms < ? LIMIT ?')
-  const deleteNotes = db.prepare('DELETE FROM notes WHERE at_ms < ? LIMIT ?')
-  const deleteSilences = db.prepare('DELETE FROM silences WHERE until_ms < ? LIMIT ?')
+  const deleteBelow = createDeleter(db)
   const caps = createCaps(db, maxSizeBytes)
-  // Buckets do not contain maintenance, so it is deleted together with the last bucket that it overlaps.
-  const deleteMaintenance = db.prepare('DELETE FROM maintenance WHERE until_ms <= ? LIMIT ?')
-
-  function holdMs(): number {
-    return (longestHold.get() as number | null) ?? 0
-  }
 
   /** Moves the cursors first, so that no query reads rows that are being deleted. */
   function* cut(cuts: Cuts): Generator<void> {
-    db.transaction(() => {
-      setCursor(db, 'raw_from', cuts.rawFrom)
-      setCursor(db, 'five_minutes_from', cuts.fiveMinutesFrom)
-      setCursor(db, 'hours_from', cuts.hoursFrom)
-    }).immediate()
-    yield* deleteAll(deletePolls, cuts.rawFrom)
-    yield* deleteAll(deleteFiveMinutes, cuts.fiveMinutesFrom)
-    yield* deleteAll(deleteHours, cuts.hoursFrom)
-    yield* deleteAll(deleteDays, Math.floor(cuts.hoursFrom / HOURS_PER_DAY))
-    yield* deleteAll(deleteMaintenance, cuts.hoursFrom * HOUR.widthMs)
-    yield* deleteAll(deleteIncidents, cuts.hoursFrom * HOUR.widthMs, INCIDENTS_AT_ONCE)
-    yield* deleteAll(deleteNotifications, cuts.hoursFrom * HOUR.widthMs, INCIDENTS_AT_ONCE)
-    yield* deleteAll(deleteNotes, cuts.hoursFrom * HOUR.widthMs)
-    yield* deleteAll(deleteSilences, cuts.hoursFrom * HOUR.widthMs)
+    db.transaction(() => setMarks(db, marksOfCuts(cuts))).immediate()
+    yield* deleteBelow({ table: 'polls', column: 'slot', below: cuts.rawFrom })
+    for (const each of deletionsByCuts(cuts)) yield* deleteBelow(each)
   }
 
   function pages(): { used: number; free: number; most: number } {
@@ -97,19 +74,19 @@ export function createRetainer(
   /** Cuts the oldest hour of polls; if no polls are left, a day of five-minute buckets, then thirty days of hours. */
   function nextTrim(): Cuts | null {
     const now = reach()
-    const holdSlots = Math.ceil(holdMs() / SLOT_MS)
+    const held = holdSlots()
     const oldest = {
       rawFrom: Math.max(now.rawFrom, oldestOf('polls', 'slot')) + SLOTS_PER_HOUR,
       fiveMinutesFrom: now.fiveMinutesFrom,
       hoursFrom: now.hoursFrom,
     }
-    const raw = allowed(oldest, now, holdSlots)
+    const raw = allowed(oldest, now, held)
     if (raw.rawFrom > now.rawFrom) return raw
     const fiveMinutesFrom = Math.max(now.fiveMinutesFrom, oldestOf('five_minutes', 'bucket')) + SLOTS_PER_HOUR * 24
-    const five = allowed({ ...now, fiveMinutesFrom }, now, holdSlots)
+    const five = allowed({ ...now, fiveMinutesFrom }, now, held)
     if (five.fiveMinutesFrom > now.fiveMinutesFrom) return five
     const hoursFrom = Math.max(now.hoursFrom, oldestOf('hours', 'bucket')) + HOURS_PER_DAY * 30
-    const hours = allowed({ ...now, hoursFrom }, now, holdSlots)
+    const hours = allowed({ ...now, hoursFrom }, now, held)
     return hours.hoursFrom > now.hoursFrom ? hours : null
   }
 
@@ -122,19 +99,13 @@ export function createRetainer(
       const cuts = nextTrim()
       if (cuts === null) return
       yield* cut(cuts)
-      yield* deleteAll(deleteHashChanges, cuts.rawFrom * SLOT_MS)
+      yield* deleteBelow({ table: 'hash_changes', column: 'at_ms', below: cuts.rawFrom * SLOT_MS })
     }
   }
 
   function* cutByAge(now: number): Generator<void> {
-    yield* cut(cutsByAge(retention, now, reach(), holdMs()))
-    yield* deleteAll(deleteHashChanges, now - retention.fiveMinutesMs)
-    yield* deleteAll(deleteSaved, now - retention.hourMs)
-    yield* deleteAll(deleteIncidents, now - retention.hourMs, INCIDENTS_AT_ONCE)
-    yield* deleteAll(deleteNotifications, now - retention.hourMs, INCIDENTS_AT_ONCE)
-    yield* deleteAll(deleteNotes, now - retention.hourMs)
-    yield* deleteAll(deleteSilences, now - retention.hourMs)
-    yield* deleteAll(deleteAdminCalls, now - retention.hourMs)
+    yield* cut(cutsByAge(retention, now, reach(), polls.longestHoldMs()))
+    for (const each of deletionsByAge(retention, now)) yield* deleteBelow(each)
     deleteHolds.run(reach().rawFrom * SLOT_MS)
     yield
   }
@@ -170,16 +141,29 @@ export function createRetainer(
   }
 }
 
+/** Deletes the rows of a table that may go, as a series of short transactions. */
+function createDeleter(db: Database.Database) {
+  const statements = new Map<string, Database.Statement>()
+  return function* ({ table, column, below }: Deletion, condition = ''): Generator<void> {
+    const text = `DELETE FROM ${table} WHERE ${column} < ? ${condition} LIMIT ?`
+    const statement = statements.get(text) ?? db.prepare(text)
+    statements.set(text, statement)
+    const most = LARGE_ROWS.includes(table) ? LARGE_AT_ONCE : DELETED_AT_ONCE
+    while (statement.run(below, most).changes === most) yield
+    yield
+  }
+}
+
 /** Deletes the oldest rows of each table that could grow without end, as a series of short transactions. */
 function createCaps(db: Database.Database, maxSizeBytes: number): readonly (() => Generator<void>)[] {
+  const deleteBelow = createDeleter(db)
   const shareOf = (share: number, rowBytes: number) => Math.floor((maxSizeBytes * share) / rowBytes)
 
   function cap(table: string, column: string, most: number, condition = ''): () => Generator<void> {
     const oldestLeft = db.prepare(`SELECT ${column} FROM ${table} ORDER BY ${column} DESC LIMIT 1 OFFSET ?`).pluck()
-    const remove = db.prepare(`DELETE FROM ${table} WHERE ${column} < ? ${condition} LIMIT ?`)
     return function* () {
       const oldest = oldestLeft.get(most)
-      if (typeof oldest === 'number') yield* deleteAll(remove, oldest + 1)
+      if (typeof oldest === 'number') yield* deleteBelow({ table, column, below: oldest + 1 }, condition)
     }
   }
 
@@ -200,11 +184,6 @@ function createCaps(db: Database.Database, maxSizeBytes: number): readonly (() =
       isOver,
     ),
   ]
-}
-
-function* deleteAll(statement: Database.Statement, before: number, most = DELETED_AT_ONCE): Generator<void> {
-  while (statement.run(before, most).changes === most) yield
-  yield
 }
 
 /** Runs all steps at once, each in its own transaction. */

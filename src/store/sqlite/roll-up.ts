@@ -1,10 +1,10 @@
 import type Database from 'better-sqlite3'
 import { createAggregator } from '../aggregate.ts'
 import { createRecount } from '../recount.ts'
-import { HOURS_PER_DAY, LATE_MS, SLOTS_PER_HOUR, slotOf } from '../resolution.ts'
-import { hold } from '../tables.ts'
-import { setCursor } from './cursors.ts'
+import { FINER, HOURS_PER_DAY, LATE_MS, SLOTS_PER_HOUR, slotOf } from '../resolution.ts'
+import { hold, nextBusySlot } from '../tables.ts'
 import { createHistoryTables } from './history-tables.ts'
+import { setMarks } from './marks.ts'
 import { createTrustedClock } from './trusted-clock.ts'
 
 /** Endpoints per transaction. */
@@ -25,7 +25,7 @@ export function createRollUp(db: Database.Database, trustedClock = createTrusted
     let slot = from === 0 ? (polls.nextSlot(0) ?? end) : from
     try {
       while (slot < end) {
-        const busy = nextBusySlot(slot, end)
+        const busy = nextBusySlot(tables, slot, end)
         if (busy > slot) {
           // The idle time completes hours and days that contain earlier polls.
           yield* completeIdle(slot, busy)
@@ -35,7 +35,7 @@ export function createRollUp(db: Database.Database, trustedClock = createTrusted
           rolling = slot
           yield* rollSlot(slot)
           slot++
-          db.transaction(() => setCursor(db, 'rolled_to', slot)).immediate()
+          setMarks(db, [['rolled_to', slot]])
           rolling = null
         }
         yield
@@ -60,42 +60,27 @@ export function createRollUp(db: Database.Database, trustedClock = createTrusted
     }
     if ((slot + 1) % SLOTS_PER_HOUR !== 0) return
     const hour = Math.floor(slot / SLOTS_PER_HOUR)
-    yield* rollHours(hour)
+    yield* rollCoarser('hours', hour)
     if ((hour + 1) % HOURS_PER_DAY !== 0) return
-    yield* rollDays(Math.floor(hour / HOURS_PER_DAY))
+    yield* rollCoarser('days', Math.floor(hour / HOURS_PER_DAY))
   }
 
-  function* rollHours(hour: number): Generator<void> {
-    const first = hour * SLOTS_PER_HOUR
-    const ids = buckets.five_minutes.endpointsIn(first, first + SLOTS_PER_HOUR)
-    yield* inTransactions(ids, (endpointId) => aggregator.hour(endpointId, hour))
-  }
-
-  function* rollDays(day: number): Generator<void> {
-    const first = day * HOURS_PER_DAY
-    const ids = buckets.hours.endpointsIn(first, first + HOURS_PER_DAY)
-    yield* inTransactions(ids, (endpointId) => aggregator.day(endpointId, day))
-  }
-
-  function* inTransactions(ids: readonly number[], each: (endpointId: number) => void): Generator<void> {
-    for (const chunk of chunksOf(ids)) {
-      db.transaction(() => chunk.forEach(each)).immediate()
+  function* rollCoarser(table: keyof typeof FINER, at: number): Generator<void> {
+    const { table: finer, parts } = FINER[table]
+    for (const chunk of chunksOf(buckets[finer].endpointsIn(at * parts, (at + 1) * parts))) {
+      db.transaction(() => {
+        for (const endpointId of chunk) aggregator.coarser(table, endpointId, at)
+      }).immediate()
       yield
     }
-  }
-
-  /** Finds the next slot with something to aggregate, and skips any number of slots without polls. */
-  function nextBusySlot(slot: number, end: number): number {
-    const polled = polls.nextSlot(slot - holdSlots() - 1)
-    return polled === null ? end : Math.min(end, Math.max(slot, polled))
   }
 
   /** A poll that arrived late may have ended the idle time in the meantime. */
   function skipIdle(from: number, to: number, end: number): number {
     return db
       .transaction(() => {
-        const busy = Math.min(to, nextBusySlot(from, end))
-        if (busy > from) setCursor(db, 'rolled_to', busy)
+        const busy = Math.min(to, nextBusySlot(tables, from, end))
+        if (busy > from) setMarks(db, [['rolled_to', busy]])
         return busy
       })
       .immediate()
@@ -106,10 +91,10 @@ export function createRollUp(db: Database.Database, trustedClock = createTrusted
     const day = Math.floor(hour / HOURS_PER_DAY)
     // Until the cursor moves, a poll that arrives late for this time must be counted too.
     rolling = (hour + 1) * SLOTS_PER_HOUR - 1
-    if (from % SLOTS_PER_HOUR !== 0 && (hour + 1) * SLOTS_PER_HOUR <= to) yield* rollHours(hour)
+    if (from % SLOTS_PER_HOUR !== 0 && (hour + 1) * SLOTS_PER_HOUR <= to) yield* rollCoarser('hours', hour)
     rolling = (day + 1) * HOURS_PER_DAY * SLOTS_PER_HOUR - 1
     const completesDay = (day + 1) * HOURS_PER_DAY * SLOTS_PER_HOUR <= to
-    if (from % (SLOTS_PER_HOUR * HOURS_PER_DAY) !== 0 && completesDay) yield* rollDays(day)
+    if (from % (SLOTS_PER_HOUR * HOURS_PER_DAY) !== 0 && completesDay) yield* rollCoarser('days', day)
   }
 
   return {
@@ -123,7 +108,7 @@ export function createRollUp(db: Database.Database, trustedClock = createTrusted
     },
     /** Aggregates everything stored, including polls in the future of a clock that was set back. */
     rollAll: (): Generator<void> => rollSlots(((lastSlot.get() as number | null) ?? -1) + 1),
-    ...createRecount(tables, { nextBusySlot, rolling: () => rolling }),
+    ...createRecount(tables, () => rolling),
   }
 }
 

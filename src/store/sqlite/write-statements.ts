@@ -1,19 +1,17 @@
 import type Database from 'better-sqlite3'
 import type { AliasRecord } from '../../core/routing/alias.ts'
-import { STALE_REASONS } from '../../core/routing/alias.ts'
-import type { TimeRange } from '../../core/verdict/availability.ts'
 import type { Batch, Registration, WriteEvent } from '../batches.ts'
-import { onlyIn, replanned } from '../maintenance-plan.ts'
+import { onlyIn, planFrom, rangesByEndpoint, replanned } from '../maintenance-plan.ts'
+import { cursorsOf } from '../marks.ts'
 import { POLL_NUMBERS, timeOf } from '../poll-columns.ts'
 import type { SavedHealthJson } from '../reads.ts'
-import { DAY, SLOT_MS } from '../resolution.ts'
-import { createCursorReader, readCursor } from './cursors.ts'
-import { createMaintenanceTable } from './maintenance-table.ts'
-import { createNoteWriter } from './notes.ts'
-import { createNotificationWriter } from './notifications.ts'
+import { type ChangedTimes, noteChange } from '../recount.ts'
+import { SLOT_MS } from '../resolution.ts'
+import { createMaintenanceTable } from './history-tables.ts'
+import { createMarkReader } from './marks.ts'
 import { createPollWriter, type PollWriter } from './poll-table.ts'
+import { createAliasReader, createRecordWriter } from './records.ts'
 import type { RollUp } from './roll-up.ts'
-import { createSilenceWriter } from './silences.ts'
 
 /** The statements of the connection that writes. */
 export interface WriteStatements {
@@ -35,14 +33,13 @@ export function createWriteStatements(db: Database.Database, rollUp: RollUp): Wr
   const endpoints = createEndpointIds(db)
   const polls = createPollWriter(db)
   const writeEvent = createEventWriter(db, { endpoints, polls, rollUp })
-  const cursors = createCursorReader(db)
-  const aliases = createAliasTable(db)
+  const marks = createMarkReader(db)
 
   /** Recounts changed times that are already aggregated; usually none, since polls come in the order of time. */
   function redoAggregated(changed: ChangedTimes): void {
-    const openFrom = cursors().rolledTo * SLOT_MS
-    for (const [endpointId, { from, to }] of changed) {
-      if (from < openFrom + SLOT_MS) rollUp.redo(endpointId, from, to)
+    const openFrom = cursorsOf(marks()).rolledTo * SLOT_MS
+    for (const [endpointId, { from, until }] of changed) {
+      if (from < openFrom + SLOT_MS) rollUp.redo(endpointId, from, until)
     }
   }
 
@@ -70,21 +67,9 @@ export function createWriteStatements(db: Database.Database, rollUp: RollUp): Wr
     register: db.transaction(endpoints.register).immediate,
     write: (batch) => write.immediate(batch),
     savedHealth: () => allSaved.all() as SavedHealthJson[],
-    aliases: aliases.all,
+    aliases: createAliasReader(db),
     jobEnded: (job, at) => void endJob.run(job, at),
     lastRuns: () => allJobs.all() as [string, number][],
-  }
-}
-
-/** By endpoint, the time in which something was written. */
-type ChangedTimes = Map<number, { from: number; to: number }>
-
-function noteChange(changed: ChangedTimes, endpointId: number, from: number, to: number): void {
-  const known = changed.get(endpointId)
-  if (known === undefined) changed.set(endpointId, { from, to })
-  else {
-    known.from = Math.min(known.from, from)
-    known.to = Math.max(known.to, to)
   }
 }
 
@@ -133,20 +118,7 @@ function createEventWriter(db: Database.Database, { endpoints, polls, rollUp }: 
     'INSERT OR REPLACE INTO hash_changes (at_ms, endpoint_id, shard, height, hash, previous_hash) VALUES (?, ?, ?, ?, ?, ?)',
   )
   const saveHealth = db.prepare('INSERT OR REPLACE INTO saved_health (endpoint_id, at_ms, value) VALUES (?, ?, ?)')
-  const saveIncident = db.prepare(
-    `INSERT INTO incidents (id, network, endpoint, opened_ms, closed_ms, absorbed, value)
-     VALUES (@id, @network, @endpoint, @openedAt, @closedAt, @absorbed, @json)
-     ON CONFLICT (id) DO UPDATE SET network = excluded.network, endpoint = excluded.endpoint, opened_ms = excluded.opened_ms,
-       closed_ms = excluded.closed_ms, absorbed = excluded.absorbed, value = excluded.value`,
-  )
-  const saveNotification = createNotificationWriter(db)
-  const saveSilence = createSilenceWriter(db)
-  const saveNote = createNoteWriter(db)
-  const addAdminCall = db.prepare(
-    `INSERT OR REPLACE INTO admin_calls (at_ms, nth, network, caller, alias, target, endpoint, node_id, outcome)
-     VALUES (@at, @nth, @network, @caller, @alias, @target, @endpoint, @nodeId, @outcome)`,
-  )
-  const aliases = createAliasTable(db)
+  const saveRecord = createRecordWriter(db)
   const plan = createPlanWriter(db, endpoints, rollUp)
 
   return (event: WriteEvent, changed: ChangedTimes): void => {
@@ -171,27 +143,14 @@ function createEventWriter(db: Database.Database, { endpoints, polls, rollUp }: 
         saveHealth.run(endpoints.idOf(event.endpoint), event.at, event.json)
         return
       case 'save-incident':
-        saveIncident.run({ ...event.incident, absorbed: event.incident.absorbed ? 1 : 0 })
-        for (const notification of event.notifications) saveNotification(notification)
-        return
       case 'save-notification':
-        saveNotification(event.notification)
-        return
       case 'save-silence':
-        saveSilence(event.silence)
-        return
       case 'save-note':
-        saveNote(event.note)
-        return
       case 'save-alias':
-        aliases.save(event.alias)
-        return
       case 'admin-call':
-        addAdminCall.run(event.call)
-        return
+        return saveRecord(event)
       case 'maintain':
-        plan(event)
-        return
+        return plan(event)
       case 'merged':
         // Only the places of a cluster find anything together, and they share a database.
         return
@@ -199,48 +158,14 @@ function createEventWriter(db: Database.Database, { endpoints, polls, rollUp }: 
   }
 }
 
-function createAliasTable(db: Database.Database): { save(alias: AliasRecord): void; all(): AliasRecord[] } {
-  const save = db.prepare(
-    `INSERT OR REPLACE INTO aliases (network, alias, target, endpoint, node_id, caller, at_ms, stale_ms, stale_reason)
-     VALUES (@network, @alias, @target, @endpoint, @nodeId, @caller, @at, @staleAt, @staleReason)`,
-  )
-  const select = db.prepare(
-    `SELECT network, alias, target, endpoint, node_id AS nodeId, caller, at_ms AS at, stale_ms AS staleAt,
-       stale_reason AS staleReason FROM aliases ORDER BY network, alias`,
-  )
-  return {
-    save({ stale, ...alias }) {
-      save.run({ ...alias, staleAt: stale?.at ?? null, staleReason: stale?.reason ?? null })
-    },
-    all() {
-      const rows = select.all() as (AliasRecord & { staleAt: number | null; staleReason: string | null })[]
-      return rows.map(({ staleAt, staleReason, ...alias }) => {
-        // A newer version may have written another reason; it only matters that there is one.
-        const reason = STALE_REASONS.find((known) => known === staleReason) ?? 'lost'
-        return { ...alias, stale: staleAt === null ? null : { at: staleAt, reason } }
-      })
-    },
-  }
-}
-
 /** Stores a maintenance plan, and corrects the aggregated time that it changes. */
 function createPlanWriter(db: Database.Database, endpoints: EndpointIds, rollUp: RollUp) {
   const maintenance = createMaintenanceTable(db)
+  const marks = createMarkReader(db)
 
   return ({ at, periods }: Extract<WriteEvent, { kind: 'maintain' }>): void => {
-    const trustedNow = readCursor(db, 'clock_ms')
-    // A clock that starts in 1970 must not cancel everything that was planned since.
-    const cutAt = trustedNow !== null && at < trustedNow - DAY.widthMs ? Number.MAX_SAFE_INTEGER : at
-    const planned = new Map<number, TimeRange[]>(
-      maintenance.endpointsAfter(cutAt).map((endpointId) => [endpointId, []]),
-    )
-    for (const { endpoint, from, until } of periods) {
-      if (!Number.isSafeInteger(from) || !Number.isSafeInteger(until) || from >= until) continue
-      const endpointId = endpoints.idOf(endpoint)
-      const stretches = planned.get(endpointId) ?? []
-      stretches.push({ from, until })
-      planned.set(endpointId, stretches)
-    }
+    const cutAt = planFrom(at, marks())
+    const planned = rangesByEndpoint(periods, maintenance.endpointsAfter(cutAt), endpoints.idOf)
     for (const [endpointId, stretches] of planned) {
       const from = stretches.reduce((earliest, stretch) => Math.min(earliest, stretch.from), cutAt)
       const before = maintenance.between(endpointId, from - 1, Number.MAX_SAFE_INTEGER)

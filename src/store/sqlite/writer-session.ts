@@ -5,12 +5,13 @@ import type { UnixMs } from '../../core/time.ts'
 import type { Batch, Registration } from '../batches.ts'
 import type { ClockVerdict } from '../clock-trust.ts'
 import { readMigrations, SQLITE_MIGRATIONS } from '../migrations.ts'
+import type { QueryCalls } from '../reads.ts'
 import { type Retention } from '../retention.ts'
 import type { StoreStatus } from '../store.ts'
-import { setCursor } from './cursors.ts'
 import { IN_MEMORY, isSound, moveAside, openDatabase, openReadOnly, setQuota } from './database.ts'
 import { keepReserve, releaseReserve, troubleOf } from './disk.ts'
-import { createQueries, type Queries } from './queries.ts'
+import { setMarks } from './marks.ts'
+import { createQueries } from './queries.ts'
 import { createRetainer, type Retainer } from './retainer.ts'
 import { createRollUp, type RollUp } from './roll-up.ts'
 import { createTrustedClock } from './trusted-clock.ts'
@@ -41,7 +42,7 @@ export interface OpenFile {
   readonly statements: WriteStatements
   readonly rollUp: RollUp
   readonly retainer: Retainer
-  readonly queries: Queries
+  readonly queries: QueryCalls
 }
 
 const NO_EVENTS: FileEvents = { movedTo: null, wantsCheck: false, clock: null }
@@ -189,7 +190,7 @@ export function createWriterSession(ask: OpenAsk) {
       const { db } = file
       try {
         db.pragma('optimize')
-        setCursor(db, 'clean', 1)
+        setMarks(db, [['clean', 1]])
         db.pragma('wal_checkpoint(TRUNCATE)')
       } finally {
         drop()
