@@ -5,9 +5,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { systemClock } from '../clock.ts'
 import { startDemoNodes } from '../simulator/demo.ts'
-import { freePort } from './free-port.ts'
 import { aborted, type CommandIo, EXIT } from './io.ts'
-import { startTemporaryPostgres } from './temporary-postgres.ts'
+import { freePort, startTemporaryPostgres } from './temporary-postgres.ts'
 
 /** Two members in one place, and one in another. */
 const MEMBERS = [

@@ -1,5 +1,7 @@
 /** The text of `--help` after the options: one entry per section, in the order of a manual page. */
 export interface HelpPage {
+  /** In the list of commands. */
+  readonly summary: string
   readonly about?: string
   readonly examples: readonly (readonly [command: string, does: string])[]
   readonly exit: readonly (readonly [status: string, means: string])[]
@@ -17,6 +19,7 @@ const ENVIRONMENT = [CONFIG, REFERENCES]
 
 export const HELP = {
   heartline: {
+    summary: 'Health monitoring daemon with a dashboard, for blockchain nodes.',
     about: `Without a command: serve if a configuration file is given, demo otherwise.
 The file is YAML; \`heartline schema\` describes it.
 Every command has a --help of its own.`,
@@ -37,6 +40,7 @@ Every command has a --help of its own.`,
     environment: ENVIRONMENT,
   },
   serve: {
+    summary: 'run the daemon (the default if a configuration file is given)',
     about: `Polls the nodes, serves the page, API and metrics, and runs the gateway if it is
 enabled. Logs to stderr, one JSON object per line; writes only its store.`,
     examples: [
@@ -67,6 +71,7 @@ enabled. Logs to stderr, one JSON object per line; writes only its store.`,
     ],
   },
   demo: {
+    summary: 'run simulated nodes of all three families with recurring faults, and the daemon',
     about: `Nine nodes on loopback ports; their faults repeat every three minutes. It begins
 with 90 days of simulated history. The last line printed is the page's address.
 Leaves no files behind. With --cluster: three daemons as processes, without a past
@@ -81,6 +86,7 @@ and without a gateway; PostgreSQL must be installed, but no server need run.`,
     signals: [['SIGTERM, SIGINT', 'stops']],
   },
   probe: {
+    summary: 'poll once and print the results; exit status 0 all up, 1 some degraded, 2 some down',
     about: `Polls each endpoint once and prints the verdict of that single poll; the daemon
 waits for several polls in a row. All endpoints of a network are polled, because
 lag is relative to the other endpoints; only the selected ones are printed.
@@ -102,6 +108,7 @@ for the configuration is printed. It shows no URL that may contain a key.`,
     environment: ENVIRONMENT,
   },
   init: {
+    summary: 'write a first configuration for the nodes at the given URLs; never overwrites a file',
     about: `Finds out the family, chain and block time of each node, as probe --url does, and
 writes the file (heartline.yaml, or -c FILE). Only its owner may read it.`,
     examples: [
@@ -117,6 +124,7 @@ writes the file (heartline.yaml, or -c FILE). Only its owner may read it.`,
     environment: [['HEARTLINE_CONFIG', 'the file to write, if -c is not given']],
   },
   'check-config': {
+    summary: 'validate the file and print every problem with its key path; exit status 78 if there is one',
     about: `Reads the file as serve does, with the environment and all files that it names.
 Sends no requests. Values are never printed, because any value may be a secret.`,
     examples: [
@@ -127,6 +135,7 @@ Sends no requests. Values are never printed, because any value may be a secret.`
     environment: ENVIRONMENT,
   },
   simulate: {
+    summary: 'run one simulated node, with a control interface to inject faults',
     about: `A node on a loopback port that answers like a real one, with faults that you
 inject at its control address. docs/simulator.md lists every fault.`,
     examples: [
@@ -138,6 +147,7 @@ inject at its control address. docs/simulator.md lists every fault.`,
     signals: [['SIGTERM, SIGINT', 'stops']],
   },
   backup: {
+    summary: 'write a consistent copy of the store, also while the daemon runs',
     about: `Writes a consistent, verified copy of the store, also while a daemon runs. FILE
 appears when it is complete; an existing file is never overwritten. To restore:
 stop the daemon, move heartline.db, -wal and -shm away, copy FILE to its place.`,
@@ -151,6 +161,7 @@ stop the daemon, move heartline.db, -wal and -shm away, copy FILE to its place.`
     environment: ENVIRONMENT,
   },
   'migrate-store': {
+    summary: 'copy a history from SQLite to PostgreSQL',
     about: `Copies the history to a PostgreSQL database without one, for store.url. Stop the
 daemon first. Stopped or failed, it goes on where it was when it is run again.
 Without --to, the address is DATABASE_URL, which no list of processes shows.`,
@@ -169,11 +180,13 @@ Without --to, the address is DATABASE_URL, which no list of processes shows.`,
     signals: [['SIGTERM, SIGINT', 'stops; what is copied stays']],
   },
   caller: {
+    summary: '`caller new NAME` prints a new endpoint_id for a caller of the gateway, and the YAML for it',
     about: 'A caller may use the gateway: it has a name and an endpoint_id.',
     examples: [['heartline caller new wallet', 'a new endpoint_id and the YAML for it']],
     exit: [['0', 'printed'], USAGE],
   },
   new: {
+    summary: 'print a new endpoint_id for a caller of this name, and the YAML for it',
     about: 'The endpoint_id is a password: it is printed once and stored nowhere.',
     examples: [
       ['heartline caller new wallet', 'prints the YAML for the configuration'],
@@ -185,12 +198,14 @@ Without --to, the address is DATABASE_URL, which no list of processes shows.`,
     ],
   },
   notify: {
+    summary: '`notify test [CHANNEL…]` sends a test message through each channel',
     about: 'Channels are configured below notify.channels.',
     examples: [['heartline notify test -c heartline.yaml', 'a test message through each channel']],
     exit: [['0', 'all were sent'], ['1', 'one failed'], USAGE, BAD_CONFIG],
     environment: ENVIRONMENT,
   },
   test: {
+    summary: 'send a test message through each channel, once; exit status 1 if one failed',
     about: 'Prints a line for each channel. Tries once, and opens no store.',
     examples: [
       ['heartline notify test -c heartline.yaml', 'through every channel'],
@@ -200,6 +215,7 @@ Without --to, the address is DATABASE_URL, which no list of processes shows.`,
     environment: ENVIRONMENT,
   },
   silence: {
+    summary: 'stop messages about a network or an endpoint for a time; `silence list`, `silence end ID`',
     about: `The running daemon sends no messages about the network or the endpoint in this
 time. Verdicts and history do not change. If an incident is still open at the end,
 it is sent then. The command calls the daemon at server.listen, with server.token.`,
@@ -213,6 +229,7 @@ it is sent then. The command calls the daemon at server.listen, with server.toke
     environment: ENVIRONMENT,
   },
   note: {
+    summary: 'add a note to an incident: it is in its page, the feed and the post-mortem',
     about: `The command calls the daemon at server.listen, with server.token. A note has the
 time, and no author. Without --public, it is shown only to those who may see all.`,
     examples: [
@@ -223,18 +240,21 @@ time, and no author. Without --public, it is shown only to those who may see all
     environment: ENVIRONMENT,
   },
   list: {
+    summary: 'print the silences that hold now',
     about: 'The one that ends first is the first.',
     examples: [['heartline silence list -c heartline.yaml', 'a table']],
     exit: [['0', 'printed'], USAGE, NO_DAEMON, BAD_CONFIG],
     environment: ENVIRONMENT,
   },
   end: {
+    summary: 'end a silence: messages are sent again',
     about: 'If an incident is still open, it is sent now.',
     examples: [['heartline silence end -c heartline.yaml 1a2b3c4d', 'end this one']],
     exit: [['0', 'it ended'], ['64', 'no such silence holds, or invalid command line'], NO_DAEMON, BAD_CONFIG],
     environment: ENVIRONMENT,
   },
   schema: {
+    summary: 'print the JSON Schema of the configuration file',
     about: `For completion and validation in an editor. First line of the configuration:
 # yaml-language-server: $schema=heartline.schema.json`,
     examples: [['heartline schema > heartline.schema.json', 'the schema for an editor']],

@@ -52,7 +52,7 @@ export async function run(argv: readonly string[], env: NodeJS.ProcessEnv = proc
 
   let status: number = EXIT.ok
   const program = new Command('heartline')
-    .description('Health monitoring daemon with a dashboard, for blockchain nodes.')
+    .description(HELP.heartline.summary)
     .version(version)
     .addOption(new Option('-c, --config <file>', 'the configuration file').env('HEARTLINE_CONFIG'))
     .addOption(new Option('--log-level <level>', 'log level; overrides the configuration').choices(LOG_LEVELS))
@@ -88,22 +88,12 @@ export async function run(argv: readonly string[], env: NodeJS.ProcessEnv = proc
     status = await demo({ ...options, ...serveOverrides(overrides()) }, io, env)
   }
 
-  program
-    .command('serve')
-    .description('run the daemon (the default if a configuration file is given)')
-    .addHelpText('after', helpText(HELP.serve))
-    .action(runServe)
-  program
-    .command('demo')
-    .description('run simulated nodes of all three families with recurring faults, and the daemon')
-    .addHelpText('after', helpText(HELP.demo))
+  add(program, 'serve').action(runServe)
+  add(program, 'demo')
     .option('--port <port>', 'port of the page (default: 9780 if it is free)', whole(0, 65_535))
     .option('--cluster', 'three daemons in two places, on a temporary PostgreSQL')
     .action(runDemo)
-  const probed = program
-    .command('probe')
-    .description('poll once and print the results; exit status 0 all up, 1 some degraded, 2 some down')
-    .addHelpText('after', helpText(HELP.probe))
+  const probed = add(program, 'probe')
     .argument('[target...]', 'NETWORK or NETWORK/ENDPOINT; default: all')
     .option('--json', 'print JSON')
     .option('--url <url>', 'a node that is not configured; repeatable. Prints the configuration for it', collect, [])
@@ -118,23 +108,13 @@ export async function run(argv: readonly string[], env: NodeJS.ProcessEnv = proc
       const { probeUrls } = await import('./discover.ts')
       status = await probeUrls({ urls, family, json }, io)
     })
-  program
-    .command('check-config')
-    .description('validate the file and print every problem with its key path; exit status 78 if there is one')
-    .addHelpText('after', helpText(HELP['check-config']))
-    .action(() =>
-      configured(async (config) => {
-        const { checkConfig } = await import('./check-config.ts')
-        return checkConfig({ config, ...serveOverrides(overrides()) }, io, env)
-      }),
-    )
-  program
-    .command('notify')
-    .description('`notify test [CHANNEL…]` sends a test message through each channel')
-    .addHelpText('after', helpText(HELP.notify))
-    .command('test')
-    .description('send a test message through each channel, once; exit status 1 if one failed')
-    .addHelpText('after', helpText(HELP.test))
+  add(program, 'check-config').action(() =>
+    configured(async (config) => {
+      const { checkConfig } = await import('./check-config.ts')
+      return checkConfig({ config, ...serveOverrides(overrides()) }, io, env)
+    }),
+  )
+  add(add(program, 'notify'), 'test')
     .argument('[channel...]', 'names of channels; default: all')
     .action((channels: string[]) =>
       configured(async (file) => {
@@ -142,10 +122,7 @@ export async function run(argv: readonly string[], env: NodeJS.ProcessEnv = proc
         return notifyTest({ file, channels }, io, env)
       }),
     )
-  program
-    .command('backup')
-    .description('write a consistent copy of the store, also while the daemon runs')
-    .addHelpText('after', helpText(HELP.backup))
+  add(program, 'backup')
     .argument('<file>', 'target file; must not exist')
     .action((to: string) =>
       configured(async (file) => {
@@ -153,10 +130,7 @@ export async function run(argv: readonly string[], env: NodeJS.ProcessEnv = proc
         return backup({ file, to }, io, env)
       }),
     )
-  program
-    .command('migrate-store')
-    .description('copy a history from SQLite to PostgreSQL')
-    .addHelpText('after', helpText(HELP['migrate-store']))
+  add(program, 'migrate-store')
     .requiredOption('--from <file>', 'the history in SQLite (store.path)')
     .option('--to <url>', 'postgres://user:password@host:5432/database, an empty one')
     .action(async ({ from, to = env.DATABASE_URL }: { from: string; to?: string }) => {
@@ -178,12 +152,13 @@ export async function run(argv: readonly string[], env: NodeJS.ProcessEnv = proc
   return status
 }
 
+function add(parent: Command, name: Exclude<keyof typeof HELP, 'heartline'>): Command {
+  return parent.command(name).description(HELP[name].summary).addHelpText('after', helpText(HELP[name]))
+}
+
 /** The commands that talk to the running daemon. */
 function addDaemonCommands(program: Command, { io, env, configured }: DaemonContext): void {
-  const silences = program
-    .command('silence')
-    .description('stop messages about a network or an endpoint for a time; `silence list`, `silence end ID`')
-    .addHelpText('after', helpText(HELP.silence))
+  const silences = add(program, 'silence')
     .argument('[target]', 'NETWORK or NETWORK/ENDPOINT')
     .option('--for <duration>', 'how long, at most 30d', silenceDuration)
     .option('--reason <text>', 'why, in at most 200 characters; shown to everyone with the token')
@@ -194,20 +169,13 @@ function addDaemonCommands(program: Command, { io, env, configured }: DaemonCont
       const { silence } = await import('./silence.ts')
       await configured((file) => silence({ file, target, forMs, reason }, io, env))
     })
-  silences
-    .command('list')
-    .description('print the silences that hold now')
-    .addHelpText('after', helpText(HELP.list))
-    .action(() =>
-      configured(async (file) => {
-        const { listSilences } = await import('./silence.ts')
-        return listSilences({ file }, io, env)
-      }),
-    )
-  silences
-    .command('end')
-    .description('end a silence: messages are sent again')
-    .addHelpText('after', helpText(HELP.end))
+  add(silences, 'list').action(() =>
+    configured(async (file) => {
+      const { listSilences } = await import('./silence.ts')
+      return listSilences({ file }, io, env)
+    }),
+  )
+  add(silences, 'end')
     .argument('<id>', 'as `silence` and `silence list` print it')
     .action((id: string) =>
       configured(async (file) => {
@@ -215,10 +183,7 @@ function addDaemonCommands(program: Command, { io, env, configured }: DaemonCont
         return endSilence({ file, id }, io, env)
       }),
     )
-  program
-    .command('note')
-    .description('add a note to an incident: it is in its page, the feed and the post-mortem')
-    .addHelpText('after', helpText(HELP.note))
+  add(program, 'note')
     .argument('<incident>', 'its id, as in the address of its page')
     .argument('<text>', 'at most 2000 characters, also several lines')
     .option('--public', 'show it without the token too')
@@ -238,20 +203,14 @@ interface DaemonContext {
 
 /** The commands that read no configuration. */
 function addToolCommands(program: Command, { io, overrides, end }: ToolContext): void {
-  program
-    .command('init')
-    .description('write a first configuration for the nodes at the given URLs; never overwrites a file')
-    .addHelpText('after', helpText(HELP.init))
+  add(program, 'init')
     .requiredOption('--url <url>', 'URL of a node; repeatable', collect)
     .addOption(new Option('--family <family>', 'interface of the nodes, if known').choices(FAMILIES))
     .action(async ({ url: urls, family = null }: DiscoverFlags) => {
       const { init } = await import('./discover.ts')
       end(await init({ urls, family, file: overrides().config ?? 'heartline.yaml' }, io))
     })
-  program
-    .command('simulate')
-    .description('run one simulated node, with a control interface to inject faults')
-    .addHelpText('after', helpText(HELP.simulate))
+  add(program, 'simulate')
     .addOption(new Option('--family <family>', 'interface of the node').choices(FAMILIES).makeOptionMandatory())
     .requiredOption('--port <port>', 'loopback port; 0 for any free port', whole(0, 65_535))
     .option('--endpoint-name <name>', 'name of the node; nodes of different names fail differently', 'own-1')
@@ -270,26 +229,16 @@ function addToolCommands(program: Command, { io, overrides, end }: ToolContext):
       const { simulate } = await import('./simulate.ts')
       end(await simulate(simulated, io, io.signal))
     })
-  program
-    .command('caller')
-    .description('`caller new NAME` prints a new endpoint_id for a caller of the gateway, and the YAML for it')
-    .addHelpText('after', helpText(HELP.caller))
-    .command('new')
-    .description('print a new endpoint_id for a caller of this name, and the YAML for it')
-    .addHelpText('after', helpText(HELP.new))
+  add(add(program, 'caller'), 'new')
     .argument('<name>', 'name of the caller in logs, metrics and on the page')
     .action(async (name: string) => {
       const { newCaller } = await import('./caller.ts')
       end(newCaller({ name }, io))
     })
-  program
-    .command('schema')
-    .description('print the JSON Schema of the configuration file')
-    .addHelpText('after', helpText(HELP.schema))
-    .action(async () => {
-      const { schema } = await import('./schema.ts')
-      end(schema(io))
-    })
+  add(program, 'schema').action(async () => {
+    const { schema } = await import('./schema.ts')
+    end(schema(io))
+  })
 }
 
 interface ToolContext {

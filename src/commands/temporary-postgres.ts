@@ -1,11 +1,12 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { chownSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { promisify } from 'node:util'
-import { freePort } from './free-port.ts'
 
 /** A PostgreSQL server in a folder of its own, which is removed when it stops; `null` where PostgreSQL is not installed. */
 export async function startTemporaryPostgres(
@@ -92,4 +93,17 @@ async function untilReady(child: ChildProcess, ended: Promise<void>): Promise<vo
     })
   })
   if ((await Promise.race([ready, ended])) !== 'ready') throw new Error('PostgreSQL did not start')
+}
+
+/** The wanted loopback port if it is free, else any other. */
+export async function freePort(wanted = 0): Promise<number> {
+  const server = createServer()
+  const isFree = await new Promise<boolean>((resolve) => {
+    server.once('error', () => resolve(false))
+    server.listen(wanted, '127.0.0.1', () => resolve(true))
+  })
+  if (!isFree) return freePort()
+  const { port } = server.address() as AddressInfo
+  await new Promise((resolve) => server.close(resolve))
+  return port
 }
