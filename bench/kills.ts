@@ -10,7 +10,7 @@ import { figure, mustBeNone, quantile } from './support.ts'
  * a seed has planned; a daemon alone on SQLite polls the same endpoints and is left alone. Every planned failure must be one
  * incident, with the same states in the same order, of both, and all members must show the same. Ends with 1 if not. Run with
  * `npx tsx bench/kills.ts [kills] [endpoints] [places] [seed]`; with several places, three members are in each, else four. After
- * SIGINT nobody else is killed.
+ * SIGINT no more members are killed.
  */
 const [kills = 200, endpoints = 300, places = 1, seed = 1] = process.argv.slice(2).map(Number)
 const INTERVAL_MS = 2000
@@ -104,7 +104,7 @@ async function run(): Promise<void> {
   let killed = 0
   for (let isEnd = false; killed < kills && !isEnd; killed++) {
     await systemClock.sleep(between(KILL_EVERY_MS))
-    // Of a cluster of which nobody lives, nothing is expected.
+    // A cluster without a live member records nothing.
     await until(() => members.filter((member) => member.isReady()).length > 2, 'two others live', START_WITHIN_MS)
     const ready = members.filter((member) => member.isReady())
     await ready[Math.floor(random() * ready.length)]?.kill()
@@ -246,18 +246,18 @@ async function compare(alone: RunningDaemon, members: readonly Reader[]): Promis
     }
   }
   const networkWide = [...expected, ...first].filter(({ endpoint }) => endpoint === null)
-  mustBeNone('incidents of several endpoints, of which none is planned', networkWide.length)
+  mustBeNone('incidents of several endpoints, which were never planned', networkWide.length)
   mustBeNone('incidents lost, double, with other states, or late without a reason', wrong.length)
   for (const one of wrong.slice(0, 20)) console.log(one)
   for (const [what, times] of Object.entries(apart)) {
     const [half, most, all] = [0.5, 0.99, 1].map((share) => quantile(times, share))
     figure(`${what}: apart from the daemon alone, median, p99, most`, `${half} ms, ${most} ms, ${all} ms`)
   }
-  figure('further apart than lease and interval, since nobody polled', late.length)
+  figure('further apart than lease and interval, since no member polled', late.length)
   for (const one of late.slice(0, 5)) console.log(one)
 }
 
-/** How long nobody asked, in pauses that began or ended between these times (since the epoch). */
+/** How long no member polled, in pauses that began or ended between these times (since the epoch). */
 function unpolledMs(times: readonly number[], from: number, until: number): number {
   let sum = 0
   for (const [index, time] of times.entries()) {

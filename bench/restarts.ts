@@ -19,7 +19,7 @@ const INTERVAL_MS = 500
 const LEASE_MS = 2000
 const EVERY_MS = (minutes * 60_000) / (RESTARTS + 1)
 const AWAY_MS = [500, Math.min(5 * LEASE_MS, EVERY_MS / 2)] as const
-/** What nobody but a hang needs. */
+/** Only a hang takes longer. */
 const WITHIN_MS = 120_000
 /** Between a row and its request at the node: first those that are clear, then what a busy machine and a wrong clock delay. */
 const APART_MS = [150, 2000] as const

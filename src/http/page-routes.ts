@@ -43,7 +43,7 @@ interface Page {
   readonly html: CompressibleText
 }
 
-/** After a view was drawn, none is drawn for this many times the time that it took. */
+/** After a view was drawn, drawing pauses for this many times as long. */
 const REST_PER_DRAWING = 3
 /** Requests that wait to be drawn. */
 const MOST_WAITING = 256

@@ -68,11 +68,11 @@ export function createHeardPlaces({ clock, heardMsAgo, hearsOthers, liveVantages
     },
 
     /**
-     * Whether a place may have said its word again since its last one expired: nobody has looked, or the database was
+     * Whether a place may have voted again since its last vote expired: no later votes were read, or the database was
      * away.
      */
     isAwaited({ health, places }: BoardEntry, now: UnixMs): boolean {
-      // Asked of every endpoint each second, and nearly all places count.
+      // Called for every endpoint each second, and nearly all places count.
       for (const place of places) if (!place.counted && isMissing(place, health.endpoint.intervalMs, now)) return true
       return false
     },

@@ -317,7 +317,7 @@ describe.skipIf(skip)('members', () => {
       await new Promise((resolve) => setTimeout(resolve, 300))
     }
     await everyoneShows(members, 'down')
-    await until(() => told.length > 0, 'it is told')
+    await until(() => told.length > 0, 'a message was sent')
     for (const member of members) await until(async () => (await incidentsOf(member)).length > 0, 'all know it')
 
     const all = await Promise.all(members.map(incidentsOf))

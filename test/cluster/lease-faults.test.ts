@@ -82,7 +82,7 @@ function createScenario({ vantages, members: count, networks: networkCount, seed
     const [thereMs, backMs] = [random() * 20, random() * 20]
     if (link !== 'lossy') return { thereMs, backMs, lost: 'no' }
     const fate = random()
-    // Also later than the member waits: it happens when nobody expects it any more.
+    // Also later than the member waits: it happens when it is not expected any more.
     const late = fate > 0.7 ? random() * 6000 : 0
     return { thereMs: thereMs + late, backMs, lost: fate < 0.2 ? 'statement' : fate < 0.4 ? 'answer' : 'no' }
   }

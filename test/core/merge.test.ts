@@ -70,7 +70,7 @@ describe('the merged state', () => {
     ])
   })
 
-  test('one of two places is not enough for down, unless one is all that is asked for', () => {
+  test('one of two places is not enough for down, unless only one is required', () => {
     const votes = [said('fra1', 'down'), said('nyc1', 'up')]
 
     expect(merge(votes).health.verdict).toBe('degraded')
@@ -123,7 +123,7 @@ describe('the merged state', () => {
     expect(health.since).toBe(990_000)
   })
 
-  test('a place that is degraded for a while does not make the others up anew', () => {
+  test('a place that is degraded for a while does not make the others up again', () => {
     const turns = { down: 100_000, up: 990_000 }
 
     const { health } = merge([

@@ -29,7 +29,7 @@ export function promtool(args: readonly string[], files: Readonly<Record<string,
   }
 }
 
-/** Has all tests that are planned run before the first one of this `describe`; then each can be asked what promtool said. */
+/** Runs all planned tests before the first one of this `describe`; each then returns what promtool said. */
 export function planRuleTests(): (test: RuleTest) => () => string | undefined {
   const planned: RuleTest[] = []
   let said: readonly string[] = []

@@ -533,7 +533,7 @@ describe('of two daemons with one store', () => {
   const AVALANCHE = new Set(['avalanche'])
   const hookOf = ({ url }: Sink) => [{ target: { type: 'webhook', url, secret: null } }] as const
 
-  test('the second sends what the first has queued, from when it tells of the network, and the first no more', async () => {
+  test('the second sends what the first has queued once it reports about the network, and the first no more', async () => {
     const sink = await startSink()
     sink.status = 500
     const { store } = await opened({ path: ':memory:' })
@@ -646,7 +646,7 @@ describe('of two daemons with one store', () => {
     expect(new Set((asked[0] as { ids: string[] }).ids).size).toBe(20)
   })
 
-  test('each tells of its own trouble, also after a restart', async () => {
+  test('each reports its own trouble, also after a restart', async () => {
     const sink = await startSink()
     const { store } = await opened({ path: ':memory:' })
     const first = await setUp(hookOf(sink), store, { member: 'first', tells: () => false })

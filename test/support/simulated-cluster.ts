@@ -116,7 +116,7 @@ export interface AcceptedWrite {
 
 export type SimulatedDatabase = ReturnType<typeof createSimulatedDatabase>
 
-/** What becomes of a statement: how long it takes to the database and back, and whether it, or its answer, is lost. */
+/** How long a statement takes to the database and back, and whether it, or its answer, is lost. */
 export interface Travel {
   readonly thereMs: number
   readonly backMs: number

@@ -56,8 +56,8 @@ export async function selectPolls(
 }
 
 /**
- * Only the states that time is counted from: one row for all polls in a row that found the same, of which none is later than
- * `holdMs` after the one before.
+ * Only the states that time is counted from. Successive polls with the same state make one row, if each came within
+ * `holdMs` of the one before.
  */
 export async function selectStates(
   query: Query,

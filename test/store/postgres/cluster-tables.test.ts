@@ -67,7 +67,7 @@ describe.skipIf(skip)('leases', () => {
     expect(noted).toHaveLength(20)
   })
 
-  test('a lease is claimed again once it has expired, with a higher token, and its holder is told at the renewal', async () => {
+  test('a lease is claimed again once it has expired, with a higher token, and its holder learns it at the renewal', async () => {
     const { tables, database } = await opened(await server.createDatabase())
     const [first] = await tables.claim('a', [poll('n')], LEASE_MS)
     expect(await tables.claim('b', [poll('n')], LEASE_MS)).toEqual([])

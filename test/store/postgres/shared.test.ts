@@ -215,7 +215,7 @@ describe.skipIf(skip)('a store that several daemons share', () => {
     expect(await store.polls({ ...QUERY, limit: 9 })).toMatchObject([{ state: 'down' }, { state: 'down' }])
   })
 
-  test('keeps the polls of a member that claimed the network anew, also from the time without a lease', async () => {
+  test('keeps the polls of a member that claimed the network again, also from the time without a lease', async () => {
     const url = await server.createDatabase()
     const { store, tokens } = await member(url, 'fra1')
     await claimed(url, 'poll', 'fra1', 1, BASE - 1000, 'fra1-1')
