@@ -296,6 +296,47 @@ describe('stall and halt', () => {
   })
 })
 
+describe('an older block to compare', () => {
+  /** All endpoints are compared at height 1001; `a` and `b` have reported every height from there on. */
+  function advanced(to: number, over: (height: number) => Partial<Head> = () => ({})): ChainView {
+    const chain = view({ a: 1000, b: 1000, c: 1000, d: 1000, e: 1000 })
+    for (const endpoint of ['d', 'e']) chain.add(endpoint, block(1001), NOW)
+    for (let height = 1001; height <= to; height++)
+      for (const endpoint of ['a', 'b']) chain.add(endpoint, block(height, over(height)), NOW)
+    return chain
+  }
+
+  test('is not requested if two endpoints have told every block between it and the head', () => {
+    const chain = advanced(1007)
+
+    expect(chain.heightToCompare('c', block(1008))).toBeNull()
+    chain.add('c', block(1008), NOW)
+    expect(chain.standing('c', NOW)?.branch).toMatchObject({ side: 'with' })
+  })
+
+  test('is requested if a block in between is unknown', () => {
+    expect(advanced(1007).heightToCompare('c', block(1009))).toBe(1001)
+    expect(advanced(1007).heightToCompare('c', block(1008, { parentHash: '0xother' }))).toBe(1001)
+  })
+
+  test('is requested if only one endpoint has told a block in between, or another one told another parent of it', () => {
+    const chain = advanced(1003)
+    chain.add('a', block(1004), NOW)
+    expect(chain.heightToCompare('c', block(1005))).toBe(1001)
+
+    chain.add('b', block(1004, { parentHash: '0xother' }), NOW)
+    for (const endpoint of ['a', 'b']) chain.add(endpoint, block(1005), NOW)
+    expect(chain.heightToCompare('c', block(1006))).toBe(1001)
+  })
+
+  test('is requested if the head descends from another one than the others have reported', () => {
+    const fork = (height: number) =>
+      height === 1001 ? {} : { hash: `0xfork${height}`, parentHash: `0xfork${height - 1}` }
+
+    expect(advanced(1007, fork).heightToCompare('c', block(1008, fork(1008)))).toBe(1001)
+  })
+})
+
 describe('moves', () => {
   test('another hash at the same height, or another parent, is a reorg; a lower height is a step back', () => {
     const chain = view({ a: 1000 })

@@ -194,13 +194,13 @@ export interface ParentTrust {
   forget(endpoint: string): void
 }
 
-export function createParentTrust(isReported: (height: number, hash: string) => boolean): ParentTrust {
+export function createParentTrust(blocksAt: BlocksAt): ParentTrust {
   const trusted = new Set<string>()
 
   /** Whether this head shows that the endpoint's blocks follow each other; `null` if it shows nothing. */
   function proofIn(before: Head | undefined, { height, parentHash }: Head): boolean | null {
     if (before !== undefined && height === before.height + 1) return parentHash === before.hash
-    return isReported(height - 1, parentHash) ? true : null
+    return blocksAt(height - 1).some(({ hash }) => hash === parentHash) ? true : null
   }
 
   function isTrustedIn(endpoint: string, { height, parentHash }: Head, proof: boolean | null): boolean {
@@ -223,6 +223,60 @@ export function createParentTrust(isReported: (height: number, hash: string) => 
   }
 }
 
+/** The different blocks that endpoints have reported at a height. */
+type BlocksAt = (height: number) => readonly Pick<Block, 'hash'>[]
+
 export function parentOf({ height, parentHash }: Head): Block {
   return { height: height - 1, hash: parentHash }
 }
+
+/**
+ * Which block precedes which, as heads have told. A head thereby also shows an older block of its endpoint, which needs no
+ * request of its own. Two endpoints must have told each link, and the same one: a single node could tell a false one.
+ */
+export interface Lineage {
+  add(endpoint: string, head: Head): void
+  /** The block at this height from which the head descends; `null` if that is unknown, or disputed. */
+  ancestorOf(head: Head, height: number): Block | null
+}
+
+export function createLineage(blocksAt: BlocksAt): Lineage {
+  /** By hash, the oldest first. */
+  const links = new Map<string, Link>()
+
+  return {
+    add(endpoint, head) {
+      const { hash, height, parentHash } = head
+      const known = links.get(hash)
+      if (known === undefined) {
+        links.set(hash, { head, by: endpoint, is: 'told-once' })
+        for (const oldest of links.keys()) {
+          if (links.size <= MOST_LINKS) break
+          links.delete(oldest)
+        }
+      } else if (known.head.height !== height || known.head.parentHash !== parentHash) known.is = 'disputed'
+      else if (known.is === 'told-once' && known.by !== endpoint) known.is = 'agreed'
+    },
+
+    ancestorOf(head, height) {
+      let { parentHash } = head
+      if (head.height <= height) return null
+      for (let at = head.height - 1; at > height; at--) {
+        const link = links.get(parentHash)
+        if (link?.is !== 'agreed' || link.head.height !== at) return null
+        parentHash = link.head.parentHash
+      }
+      const [block, ...others] = blocksAt(height)
+      return block?.hash === parentHash && others.length === 0 ? { height, hash: parentHash } : null
+    },
+  }
+}
+
+interface Link {
+  readonly head: Head
+  readonly by: string
+  is: 'told-once' | 'agreed' | 'disputed'
+}
+
+/** Blocks of a quarter of a second for two minutes. */
+const MOST_LINKS = 512

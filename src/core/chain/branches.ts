@@ -18,7 +18,8 @@ export interface Branches {
   fork(): Fork | null
   /** Number of different blocks at the newest height that most endpoints have reached; 0 if there is none. */
   count(): number
-  isReported(height: number, hash: string): boolean
+  /** The different blocks that endpoints have reported at this height. */
+  blocksAt(height: number): readonly Pick<Block, 'hash'>[]
   /** Whether an endpoint with a head at this height may have to report an older block too. */
   mayNeedComparison(height: number): boolean
   /** Height of a further block that an endpoint must report; `null` if these heights are enough to compare it. */
@@ -198,7 +199,7 @@ export function createBranches(deps: BranchesDeps): Branches {
       return newest?.branches.length ?? 0
     },
 
-    isReported: (height, hash) => reports.at(height)?.branches.some((branch) => branch.hash === hash) === true,
+    blocksAt: (height) => reports.at(height)?.branches ?? [],
 
     mayNeedComparison: (height) => common !== null && height > common.height && answering() >= 2,
 

@@ -1,7 +1,7 @@
 import type { Head } from '../poll-result.ts'
 import type { UnixMs } from '../time.ts'
 import { createBlockPace, maxBlocksIn } from './block-pace.ts'
-import { type Block, createParentTrust, parentOf } from './block-reports.ts'
+import { type Block, createLineage, createParentTrust, parentOf } from './block-reports.ts'
 import { type BranchStanding, createBranches, type Fork } from './branches.ts'
 import type { HeightTally } from './height-tally.ts'
 import { createKnownHeads, type SeenHead } from './known-heads.ts'
@@ -96,7 +96,13 @@ export function createChainView(options: ChainViewOptions): ChainView {
     maxBacktrackBlocks: lagBlocksDown,
     maxWaitMs: MAX_WAIT_SHARE * recentMs,
   })
-  const parents = createParentTrust(branches.isReported)
+  const parents = createParentTrust(branches.blocksAt)
+  const lineage = createLineage(branches.blocksAt)
+
+  function wantedOf(endpoint: string, head: Head, withParent: boolean): number | null {
+    const { height } = head
+    return branches.heightToCompare(endpoint, withParent ? [height, height - 1] : [height])
+  }
 
   function update(now: UnixMs): void {
     const expired = heads.expire(now - recentMs)
@@ -133,8 +139,15 @@ export function createChainView(options: ChainViewOptions): ChainView {
       update(at)
       if (advanced) progress.updateLeader(endpoint, before, head, at)
       const blocks: Block[] = [head]
-      if (parents.add(endpoint, before?.head, head)) blocks.push(parentOf(head))
+      const withParent = parents.add(endpoint, before?.head, head)
+      if (withParent) blocks.push(parentOf(head))
+      lineage.add(endpoint, head)
       if (compared.length > 0) blocks.push(...compared)
+      else {
+        const wanted = wantedOf(endpoint, head, withParent)
+        const older = wanted === null ? null : lineage.ancestorOf(head, wanted)
+        if (older !== null) blocks.push(older)
+      }
       branches.add(endpoint, blocks, at)
       return moveOf(before?.head, head)
     },
@@ -151,10 +164,10 @@ export function createChainView(options: ChainViewOptions): ChainView {
     },
 
     heightToCompare(endpoint, head) {
-      const { height } = head
-      if (!branches.mayNeedComparison(height)) return null
+      if (!branches.mayNeedComparison(head.height)) return null
       const withParent = parents.isTrustedIn(endpoint, heads.seen(endpoint)?.head, head)
-      return branches.heightToCompare(endpoint, withParent ? [height, height - 1] : [height])
+      const wanted = wantedOf(endpoint, head, withParent)
+      return wanted === null || lineage.ancestorOf(head, wanted) !== null ? null : wanted
     },
 
     forget(endpoint) {
