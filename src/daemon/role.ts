@@ -18,7 +18,7 @@ import { createBoard, type WritableBoard } from '../state/board.ts'
 import type { WritableIncidentLog } from '../state/incident-log.ts'
 import type { Journal } from '../state/journal.ts'
 import type { OpenedStore } from '../store/open-store.ts'
-import type { ClusterRights } from '../store/postgres/options.ts'
+import type { ClusterRights } from '../store/postgres/shared-store.ts'
 
 /** What differs between a daemon alone and a member of a cluster; the rest of a daemon is the same in both. */
 export interface Role {

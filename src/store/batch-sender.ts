@@ -1,8 +1,9 @@
 import type { Clock, Timer } from '../clock.ts'
 import type { UnixMs } from '../core/time.ts'
 import type { Log } from '../log.ts'
-import { BATCH_WAIT_MS, type Batch, type BatchQueue } from './batches.ts'
-import type { Failed, Reply } from './calls.ts'
+import { BATCH_WAIT_MS, type BatchQueue } from './batch-queue.ts'
+import type { Batch } from './batches.ts'
+import type { Failed, Reply, Written } from './engine.ts'
 import { STORE_TROUBLES, type StoreStatus, type StoreTrouble } from './store.ts'
 
 export interface BatchSenderDeps {
@@ -16,11 +17,6 @@ export interface BatchSenderDeps {
   readonly clock: Clock
   readonly log: Log
   readonly onCommit: (commit: Written) => void
-}
-
-export interface Written {
-  readonly rows: number
-  readonly durationMs: number
 }
 
 const FIRST_RETRY_MS = 250

@@ -1,26 +1,9 @@
 import type { Clock } from '../clock.ts'
-import type { EndpointKey } from '../core/endpoint.ts'
-import type { Note } from '../core/incident/note.ts'
-import type { Silence } from '../core/incident/silence.ts'
 import { type AliasRecord, STALE_REASONS } from '../core/routing/alias.ts'
-import type { UnixMs } from '../core/time.ts'
 import type { Log } from '../log.ts'
-import type { AvailabilityRow } from './availability.ts'
-import type { IncidentJson, NotificationJson } from './batches.ts'
-import type { Call, Reply } from './calls.ts'
+import type { Call, QueryCalls, Reply, StateCalls } from './engine.ts'
 import { bucketsIn, unknownHistory } from './history.ts'
-import {
-  type HistoryBucket,
-  type HistoryQuery,
-  type IncidentQuery,
-  type NotificationQuery,
-  type PollsQuery,
-  type SilenceQuery,
-  STORE_JOBS,
-  type Store,
-  type StoredPoll,
-  type StoreJob,
-} from './store.ts'
+import { STORE_JOBS, type Store, type StoreJob } from './store.ts'
 
 /** The store's read methods: data that cannot be read is logged, and unknown or missing from the answer. */
 export function createReads({ read, readState, clock, log, rejects = false }: ReadsDeps) {
@@ -96,31 +79,6 @@ export interface ReadsDeps {
   readonly log: Log
   /** Whether they reject instead, if data cannot be read. */
   readonly rejects?: boolean
-}
-
-/** The queries that an engine answers. */
-export type QueryCalls = {
-  history(query: HistoryQuery, now: UnixMs): readonly HistoryBucket[]
-  polls(query: PollsQuery): readonly StoredPoll[]
-  availability(endpoints: readonly EndpointKey[], now: UnixMs): readonly AvailabilityRow[]
-  incidents(query: IncidentQuery): readonly IncidentJson[]
-  incident(id: string): IncidentJson | null
-  notifications(query: NotificationQuery): readonly NotificationJson[]
-  silences(query: SilenceQuery): readonly Silence[]
-  notes(incidents: readonly string[]): readonly Note[]
-}
-
-/** What a daemon reads when it starts. */
-export type StateCalls = {
-  'saved-health'(): readonly SavedHealthJson[]
-  aliases(): readonly AliasRecord[]
-  'last-runs'(): readonly (readonly [job: string, endedAt: number])[]
-}
-
-export interface SavedHealthJson {
-  readonly endpoint: string
-  readonly at: number
-  readonly json: string
 }
 
 /** `null` if the JSON is damaged. */

@@ -69,17 +69,15 @@ export interface NotificationRecord {
   readonly value: unknown
 }
 
-/**
- * The newest notifications, in the order in which they were added. `unfinished`: what waits, and the last of each channel
- * about each open incident. With `incidents`, `limit` holds for each of them. `ids`: those that are stored.
- * `naming`: those whose `incident` contains one of these texts.
- */
+/** The newest notifications, in the order in which they were added. */
 export interface NotificationQuery {
-  readonly about:
+  readonly about: /** What waits, and the last of each channel about each open incident. */
     | 'unfinished'
     | 'latest'
+    /** `limit` holds for each of these. */
     | { readonly incidents: readonly string[] }
     | { readonly ids: readonly string[] }
+    /** Those whose `incident` contains one of these texts. */
     | { readonly naming: readonly string[] }
   readonly limit: number
 }
@@ -239,10 +237,7 @@ export interface Store {
   amend(endpoint: EndpointKey, from: UnixMs, to: UnixMs, state: PollRecord['state'], fresh: boolean): void
   hashChange(change: HashChange): void
   saveHealth(saved: SavedHealth): void
-  /**
-   * Writes the incident and the notifications of its change in one transaction. A crash loses at most what is still
-   * queued, and never a part of an incident. Both are kept as long as hours are.
-   */
+  /** Both are written in one transaction, so a crash never loses a part of an incident; kept as long as hours are. */
   saveIncident(incident: IncidentRecord, notifications?: readonly NotificationRecord[]): void
   saveNotification(notification: NotificationRecord): void
   /** Replaces the stored silence of that id; kept as long as hours are. */
@@ -280,9 +275,8 @@ export interface Store {
   /** Single polls, while they are still kept. */
   polls(query: PollsQuery): Promise<readonly StoredPoll[]>
   /**
-   * Availability of the known endpoints, in windows that end at `now`. A window has its exact length while the polls of
-   * its beginning are kept; later it starts with the first complete bucket, up to five minutes late, or an hour late if
-   * the five-minute buckets are gone too.
+   * Availability of the known endpoints, in windows that end at `now`. A window is exact while the polls of its beginning
+   * are kept; later it starts with the first complete bucket, up to five minutes or, if those are gone too, an hour late.
    */
   availability(
     endpoints: readonly EndpointKey[],
@@ -292,8 +286,7 @@ export interface Store {
   lastRuns(): Promise<ReadonlyMap<StoreJob, UnixMs>>
   /**
    * Returns whether the job succeeded; never rejects. Jobs run one after the other, between writes. The signal, or
-   * closing the store, stops the running job after its current step, and every waiting job; stopped jobs can be run
-   * again.
+   * closing the store, stops them after the current step; stopped jobs can be run again.
    */
   run(job: StoreJob, now: UnixMs, signal?: AbortSignal): Promise<boolean>
   /** Makes a consistent copy while the daemon runs; rejects if that fails. */

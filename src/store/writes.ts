@@ -1,7 +1,8 @@
 import { type EndpointKey, networkOf } from '../core/endpoint.ts'
 import type { UnixMs } from '../core/time.ts'
 import type { Log } from '../log.ts'
-import type { BatchQueue, Fence, NotificationJson, Registration, WriteEvent } from './batches.ts'
+import type { BatchQueue } from './batch-queue.ts'
+import type { Fence, NotificationJson, Registration, WriteEvent } from './batches.ts'
 import { outcomeOf } from './poll-columns.ts'
 import type { IncidentRecord, NotificationRecord, PollRecord, Store } from './store.ts'
 

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { BATCH_ROWS, type Batch, createBatchQueue, type WriteEvent } from '../../src/store/batches.ts'
+import { BATCH_ROWS, createBatchQueue } from '../../src/store/batch-queue.ts'
+import type { Batch, WriteEvent } from '../../src/store/batches.ts'
 import type { IncidentRecord, NotificationRecord } from '../../src/store/store.ts'
 import { createFakeClock } from '../support/fake-clock.ts'
 import { everyEngine } from './engines.ts'

@@ -1,5 +1,5 @@
 import type { Log } from '../../log.ts'
-import type { Failed, Reply } from '../calls.ts'
+import type { Failed, Reply } from '../engine.ts'
 import { StoreError, type StoreRefusal, type StoreTrouble } from '../store.ts'
 import type { Database } from './database.ts'
 import { DatabaseError } from './database-error.ts'

@@ -1,11 +1,11 @@
+import type { CommonOptions } from '../engine.ts'
 import type { StoreJob } from '../store.ts'
 import type { Database } from './database.ts'
-import type { PostgresOptions } from './options.ts'
 import { createPartitions } from './partitions.ts'
 import { createRetainer } from './retention.ts'
 import { createRollUp } from './roll-up.ts'
 
-export interface JobsDeps extends Pick<PostgresOptions, 'retention' | 'maxSizeBytes' | 'log'> {
+export interface JobsDeps extends Pick<CommonOptions, 'retention' | 'maxSizeBytes' | 'log'> {
   readonly database: Database
   /** Aborts when the store closes. */
   readonly signal: AbortSignal

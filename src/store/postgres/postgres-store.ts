@@ -1,7 +1,8 @@
 import type { Timer } from '../../clock.ts'
+import type { Secret } from '../../secret.ts'
+import { createBatchQueue } from '../batch-queue.ts'
 import { createBatchSender } from '../batch-sender.ts'
-import { createBatchQueue } from '../batches.ts'
-import type { Call, Handlers } from '../calls.ts'
+import type { Call, CommonOptions, Handlers } from '../engine.ts'
 import { createReads } from '../reads.ts'
 import { openSpool, type Spool, spoolExists } from '../spool.ts'
 import { type Store, StoreError, type StoreJob } from '../store.ts'
@@ -9,10 +10,9 @@ import { createWrites } from '../writes.ts'
 import { createDatabase, type Database } from './database.ts'
 import { createCall, createGate, type Gate, isRejection } from './gate.ts'
 import { createJobs } from './jobs.ts'
-import type { PostgresOptions } from './options.ts'
 import { createQueries } from './queries.ts'
 import { sizeOf } from './retention.ts'
-import type { SharedStore } from './shared-store.ts'
+import type { ClusterRights, SharedStore } from './shared-store.ts'
 import { createSpooledWriter } from './spooled-writer.ts'
 
 /**
@@ -37,6 +37,14 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
     throw error
   }
   return assemble(options, database, gate, spool)
+}
+
+export interface PostgresOptions extends CommonOptions {
+  readonly url: Secret
+  /** Where rows wait while PostgreSQL is away; `null` for memory. */
+  readonly path: string | null
+  /** `null` for a daemon alone. */
+  readonly cluster: ClusterRights | null
 }
 
 const CLOSE_WITHIN_MS = 8000

@@ -1,9 +1,11 @@
 import type { EndpointKey } from '../../core/endpoint.ts'
 import type { AvailabilityRow } from '../availability.ts'
 import type { IncidentJson } from '../batches.ts'
-import { type QueryCalls, recordOf, type SavedHealthJson, type StateCalls } from '../reads.ts'
+import type { QueryCalls, SavedHealthJson, StateCalls } from '../engine.ts'
+import { recordOf } from '../reads.ts'
 import type { Database } from './database.ts'
 import { selectAvailability, selectHistory, selectStoredPolls } from './history-queries.ts'
+import { createVantageId } from './ids.ts'
 import {
   INCIDENT_COLUMNS,
   SILENCE_COLUMNS,
@@ -16,7 +18,6 @@ import {
 } from './record-queries.ts'
 import type { Query } from './sessions.ts'
 import type { Changes } from './shared-store.ts'
-import { createVantageId } from './vantages.ts'
 import { areOfOneServer, isNew, NOTHING_SEEN, SEEN_NOW, type Seen } from './versions.ts'
 
 /** Endpoints whose availability is computed at once, which keeps the event loop for some 10 ms. */

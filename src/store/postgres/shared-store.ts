@@ -27,3 +27,13 @@ export interface Changes {
   readonly silences: readonly Silence[]
   readonly aliases: readonly AliasRecord[]
 }
+
+/** This daemon among those that share the database. */
+export interface ClusterRights {
+  readonly member: string
+  readonly vantage: string
+  /** The token of the right to poll the network from here; `null` without it. */
+  pollToken(network: string): number | null
+  /** The token of the right to write the network's incidents; `null` without it. */
+  keeperToken(network: string): number | null
+}

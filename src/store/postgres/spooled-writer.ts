@@ -1,18 +1,19 @@
 import type { Timer } from '../../clock.ts'
-import { MAX_REJECTIONS, type Written } from '../batch-sender.ts'
-import { BATCH_ROWS, type Batch, type Registration } from '../batches.ts'
-import type { Failed, Reply } from '../calls.ts'
+import { BATCH_ROWS } from '../batch-queue.ts'
+import { MAX_REJECTIONS } from '../batch-sender.ts'
+import type { Batch, Registration } from '../batches.ts'
+import type { CommonOptions, Failed, Reply, Written } from '../engine.ts'
 import { POLL_NUMBERS } from '../poll-columns.ts'
 import type { Spool, Spooled } from '../spool.ts'
 import type { StoreTrouble } from '../store.ts'
-import { createBatchWriter } from './batch-writer.ts'
+import { type BatchWriterDeps, createBatchWriter } from './batch-writer.ts'
 import type { Database } from './database.ts'
 import { createCall, failedOf, type Gate, isRejection } from './gate.ts'
-import type { PostgresOptions } from './options.ts'
+import { createVantageId } from './ids.ts'
 import { createPartitions } from './partitions.ts'
-import { createVantageId } from './vantages.ts'
 
-export interface SpooledWriterDeps extends Pick<PostgresOptions, 'clock' | 'log' | 'onCommit' | 'cluster'> {
+export interface SpooledWriterDeps extends Pick<CommonOptions, 'clock' | 'log' | 'onCommit'> {
+  readonly cluster: BatchWriterDeps['cluster']
   readonly database: Database
   readonly gate: Gate
   /** `null`: batches stay in the queue, in memory. */

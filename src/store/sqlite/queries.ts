@@ -1,7 +1,7 @@
 import type Database from 'better-sqlite3'
 import { createAvailabilityReader } from '../availability.ts'
+import type { QueryCalls } from '../engine.ts'
 import { createHistoryReader } from '../history.ts'
-import type { QueryCalls } from '../reads.ts'
 import { createHistoryTables } from './history-tables.ts'
 import { createPollReader } from './poll-table.ts'
 import { createRecordQueries } from './record-queries.ts'

@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs'
 import { parentPort } from 'node:worker_threads'
 import type Database from 'better-sqlite3'
-import type { QueryCalls } from '../reads.ts'
+import type { QueryCalls } from '../engine.ts'
 import { backupStore } from './backup.ts'
 import { openReadOnly } from './database.ts'
 import { createQueries, readHandlers } from './queries.ts'

@@ -1,6 +1,6 @@
 import type { Clock } from '../../clock.ts'
 import type { Log } from '../../log.ts'
-import type { Call, Failed } from '../calls.ts'
+import type { Call, Failed } from '../engine.ts'
 import { createReads } from '../reads.ts'
 import type { Store } from '../store.ts'
 import { IN_MEMORY } from './database.ts'

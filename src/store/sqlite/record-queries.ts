@@ -2,7 +2,7 @@ import type Database from 'better-sqlite3'
 import { MOST_NOTES, type Note } from '../../core/incident/note.ts'
 import type { Silence } from '../../core/incident/silence.ts'
 import { codeText, type IncidentJson, type NotificationJson } from '../batches.ts'
-import type { QueryCalls } from '../reads.ts'
+import type { QueryCalls } from '../engine.ts'
 import type { IncidentQuery, NotificationQuery } from '../store.ts'
 
 /** Finds incidents, notifications, silences and notes, along indexes that hold every column that a query filters by. */

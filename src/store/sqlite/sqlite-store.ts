@@ -1,5 +1,5 @@
-import { createBatchQueue } from '../batches.ts'
-import type { CommonOptions } from '../options.ts'
+import { createBatchQueue } from '../batch-queue.ts'
+import type { CommonOptions } from '../engine.ts'
 import type { Store } from '../store.ts'
 import { createWrites } from '../writes.ts'
 import { IN_MEMORY } from './database.ts'

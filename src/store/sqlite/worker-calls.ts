@@ -1,7 +1,7 @@
 import { createRequire } from 'node:module'
 import { fileURLToPath } from 'node:url'
 import { type MessagePort, Worker } from 'node:worker_threads'
-import type { Call, Failed, Handlers, Reply } from '../calls.ts'
+import type { Call, Failed, Handlers, Reply } from '../engine.ts'
 import { codeOf, troubleOf } from './disk.ts'
 
 /** Starts a worker thread, whose functions are called by name. */

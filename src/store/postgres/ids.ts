@@ -1,6 +1,7 @@
 import type { EndpointKey } from '../../core/endpoint.ts'
 import type { Registration } from '../batches.ts'
 import { bigints } from './arrays.ts'
+import { ALONE } from './polls.ts'
 import type { Query } from './sessions.ts'
 
 /** The ids of endpoints, which never change once they are given. */
@@ -30,6 +31,25 @@ export function createEndpointIds(query: Query) {
 }
 
 export type EndpointIds = ReturnType<typeof createEndpointIds>
+
+/** The number of this place, which it keeps for ever. */
+export function createVantageId(query: Query, name: string | null): () => Promise<number> {
+  let known: number | null = name === null ? ALONE : null
+
+  async function find(): Promise<number | null> {
+    const [row] = await query<{ id: number }>('SELECT vantage_id AS id FROM vantages WHERE name = $1', [name])
+    return row?.id ?? null
+  }
+
+  return async () => {
+    if (known !== null) return known
+    known = await find()
+    if (known !== null) return known
+    await query('INSERT INTO vantages (name) VALUES ($1) ON CONFLICT (name) DO NOTHING', [name])
+    known = await find()
+    return known ?? ALONE
+  }
+}
 
 /** How long the results of these endpoints hold from now on. */
 export async function registerHolds(query: Query, ids: EndpointIds, registrations: readonly Registration[]) {
