@@ -7,7 +7,7 @@ import type { Endpoint } from '../../src/core/endpoint.ts'
 import { createProber } from '../../src/nodes/probe.ts'
 import { Secret } from '../../src/secret.ts'
 import { createChain } from '../../src/simulator/chain.ts'
-import { startSimulatedNode } from '../../src/simulator/node.ts'
+import { type SimulatedNode, startSimulatedNode } from '../../src/simulator/node.ts'
 import { createFakeClock, type FakeClock } from '../support/fake-clock.ts'
 import { endpoint, network } from '../support/network.ts'
 import { createWorld } from '../support/world.ts'
@@ -31,11 +31,13 @@ async function openScene(family: Family, names: readonly string[] = ['a', 'b', '
   }
   const requests = new Map<string, number>()
   const urls = {} as Record<keyof typeof chains, string>
+  const nodes = new Map<keyof typeof chains, SimulatedNode>()
   for (const name of Object.keys(chains) as (keyof typeof chains)[]) {
     const kind = { family, chainId: name === 'right' ? RIGHT : WRONG }
     const node = await startSimulatedNode({ clock, chain: chains[name], kind, name })
     onTestFinished(() => node.stop())
     urls[name] = node.url
+    nodes.set(name, node)
   }
   const fronts = new Map<string, { url: string; choose: () => keyof typeof chains }>()
   for (const name of names) {
@@ -66,7 +68,7 @@ async function openScene(family: Family, names: readonly string[] = ['a', 'b', '
   )
   const configured = network({ name: family, family, blockTimeMs: BLOCK_MS, chainId: RIGHT })
   const world = createWorld(clock, [{ network: configured, endpoints }], { prober })
-  return sceneOf(world, clock, family, endpoints, fronts, requests)
+  return { ...sceneOf(world, clock, family, endpoints, fronts, requests), nodes }
 }
 
 function sceneOf(
@@ -147,6 +149,27 @@ describe.each(FAMILIES)('on %s', (family) => {
     expect([...scene.found]).toEqual(['b wrong-network'])
     expect(scene.isForked()).toBe(false)
   })
+
+  const SIZES = [3, 4, 6].map((size) => 'abcdef'.slice(0, size).split(''))
+
+  test.each(SIZES)(
+    'of %s %s %s …, one that changes to a chain a few blocks behind is on the wrong network',
+    async (...names) => {
+      for (const blocks of [1, 2, 3, 5, 20]) {
+        const scene = await openScene(family, names)
+        for (let round = 0; round < 6; round++) await scene.round()
+        scene.nodes.get('twin')?.inject({ kind: 'lag', blocks, gradual: false })
+
+        scene.serve('b', () => 'twin')
+        let rounds = 0
+        while (rounds++ < 4 && !scene.codes('b').includes('wrong-network')) await scene.round()
+
+        expect([blocks, scene.codes('b')]).toEqual([blocks, ['wrong-network']])
+        expect([...scene.found].filter((one) => one !== 'b lagging')).toEqual(['b wrong-network'])
+        expect(scene.isForked()).toBe(false)
+      }
+    },
+  )
 
   test.each(CHAINS)('a balancer that alternates with a chain with %s heights is never a fork', async (chain) => {
     for (const parity of [0, 1]) {

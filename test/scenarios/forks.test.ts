@@ -264,3 +264,96 @@ describe('branches without a majority', () => {
     expect([stage.forked('ethereum'), stage.codes(key('d')), accused(stage)]).toEqual([false, ['forked'], ['d']])
   })
 })
+
+describe('an endpoint that is behind is compared at its own height', () => {
+  const SIZES = [2, 3, 4, 6, 10]
+  const namesOf = (size: number) => 'abcdefghij'.slice(0, size).split('')
+  const cases = CHAINS.flatMap((chain) => SIZES.map((size) => ({ ...chain, size })))
+
+  test.each(cases)(
+    'and its fork is found, among $size with blocks every $blockTimeMs ms, polled every $intervalMs ms',
+    async ({ size, ...chain }) => {
+      for (const behind of [1, 3, 20]) {
+        const stage = stageOf(namesOf(size), {}, chain)
+        await stage.pass(8.3 * chain.intervalMs)
+        const from = stage.height('ethereum') - behind
+        stage.set(key('b'), { behind, branch: { from, name: 'other' } })
+
+        // One against one is the network's fork.
+        const isFound = () => (size === 2 ? stage.forked('ethereum') : stage.codes(key('b')).includes('forked'))
+        await stage.until(isFound, 5 * chain.intervalMs)
+
+        expect([behind, accused(stage).filter((name) => name !== 'b')]).toEqual([behind, []])
+      }
+    },
+  )
+
+  test('and its fork is found on one shard of a proxy', async () => {
+    const shards = [0, 1, 2, 4294967295]
+    const over = {
+      network: { family: 'multiversx', blockTimeMs: 6000 },
+      endpoint: { shards, intervalMs: 2000 },
+    } as const
+    const stage = stageOf(namesOf(4), over)
+    await stage.pass(MINUTE)
+    const branch = { from: stage.height('ethereum') - 5, name: 'other' }
+    stage.set(key('b'), { behind: 2, shard: 1, branch })
+
+    await stage.until(() => stage.codes(key('b')).includes('forked'), 10 * SECOND)
+
+    expect(stage.message(key('b'), 'forked')).toContain('shard 1')
+    expect(accused(stage)).toEqual(['b'])
+  })
+
+  test('and so are several, each on a branch and at a height of its own', async () => {
+    const stage = stageOf(namesOf(10))
+    await stage.pass(10 * MINUTE)
+    const height = stage.height('ethereum')
+    for (const [at, name] of ['a', 'd', 'g', 'i'].entries())
+      stage.set(key(name), { behind: 2 + 3 * at, branch: { from: height - 2 - 3 * at, name } })
+
+    await stage.pass(3 * MINUTE)
+
+    expect(accused(stage)).toEqual(['a', 'd', 'g', 'i'])
+    for (const name of accused(stage))
+      expect([name, stage.codes(key(name))]).toEqual([name, expect.arrayContaining(['forked'])])
+  })
+
+  test.each(cases.filter(({ size }) => size !== 2))(
+    'and never forked while it only lags, among $size with blocks every $blockTimeMs ms, polled every $intervalMs ms',
+    async ({ size, ...chain }) => {
+      for (const behind of [2, 5]) {
+        const stage = stageOf(namesOf(size), {}, chain)
+        await stage.pass(8 * chain.intervalMs)
+        stage.set(key('b'), { behind })
+        const [before, polls] = [stage.comparedBy(key('a')), stage.pollsOf(key('a')).length]
+
+        await stage.pass(60 * chain.intervalMs)
+
+        expect(stage.accused().flatMap(({ codes }) => codes)).not.toContain('forked')
+        expect([accused(stage).filter((name) => name !== 'b'), stage.forked('ethereum')]).toEqual([[], false])
+        // Where blocks are rarer than polls, the others pay at most one block in three polls.
+        const share = (stage.comparedBy(key('a')) - before) / (stage.pollsOf(key('a')).length - polls)
+        if (chain.blockTimeMs >= chain.intervalMs) expect(share).toBeLessThanOrEqual(1 / 3)
+      }
+    },
+  )
+
+  test('and a side that gets its majority only there is no split: two of five are forked while a third is behind', async () => {
+    const stage = stageOf(namesOf(5))
+    await stage.pass(10 * MINUTE)
+    const from = stage.height('ethereum')
+    stage.set(key('c'), { behind: 20 })
+    part(stage, ['a', 'b'])
+    await stage.until(() => stage.height('ethereum') > from + 25, HOUR)
+
+    await stage.pass(5 * MINUTE)
+
+    expect([stage.codes(key('a')), stage.codes(key('b')), stage.codes(key('c'))]).toEqual([
+      ['forked'],
+      ['forked'],
+      ['lagging'],
+    ])
+    expect(stage.forked('ethereum')).toBe(false)
+  })
+})

@@ -104,6 +104,8 @@ export interface Stage {
   readonly polls: readonly PollRecord[]
   /** Starts of polls of one endpoint, on the wall clock. */
   pollsOf(key: EndpointKey): readonly number[]
+  /** How many further blocks its polls have requested, to compare it. */
+  comparedBy(key: EndpointKey): number
   /** Changes a node's behaviour from now on; without argument: healthy again. */
   set(key: EndpointKey, node?: Node): void
   /** The chain's height, which grows by a block each block time while it is not halted. */
@@ -186,6 +188,7 @@ export function createStage(options: StageOptions = {}): Stage {
   const polls: PollRecord[] = []
   const amendments = new Map<PollRecord, Pick<PollRecord, 'state' | 'fresh'>>()
   const starts = new Map<EndpointKey, number[]>()
+  const compared = new Map<EndpointKey, number>()
   const written: Written = {
     healths: new Map(options.saved?.healths.map((health) => [health.endpoint, health])),
     incidents: new Map(options.saved?.incidents.map((incident) => [incident.id, incident])),
@@ -271,6 +274,7 @@ export function createStage(options: StageOptions = {}): Stage {
     }))
     const nodeTime = trueTime() + (node.clockSkewMs ?? 0)
     const wanted = compare?.(heads) ?? []
+    compared.set(key, (compared.get(key) ?? 0) + wanted.length)
     return pollResult(of, startedAtWall, {
       finishedAt: clock.now(),
       heads,
@@ -435,6 +439,7 @@ export function createStage(options: StageOptions = {}): Stage {
     log: log.lines,
     polls,
     pollsOf: (key) => starts.get(key) ?? [],
+    comparedBy: (key) => compared.get(key) ?? 0,
     set: (key, node = {}) => {
       entryOf(key)
       nodes.set(key, node)

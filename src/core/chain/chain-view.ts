@@ -2,7 +2,8 @@ import type { Head } from '../poll-result.ts'
 import type { UnixMs } from '../time.ts'
 import { createBlockPace, maxBlocksIn } from './block-pace.ts'
 import { type Block, createLineage, createParentTrust, parentOf } from './block-reports.ts'
-import { type BranchStanding, createBranches, type Fork } from './branches.ts'
+import type { Fork } from './branch-votes.ts'
+import { type BranchStanding, createBranches } from './branches.ts'
 import type { HeightTally } from './height-tally.ts'
 import { createKnownHeads, type SeenHead } from './known-heads.ts'
 import { createProgress } from './progress.ts'
@@ -116,9 +117,12 @@ export function createChainView(options: ChainViewOptions): ChainView {
     return progress.haltedSince(now)
   }
 
-  /** Whether an endpoint can have moved like this to this head. One that is far behind may catch up at any pace. */
+  /**
+   * Whether an endpoint can have moved like this to this head. One that is far behind may catch up at any pace; one that
+   * went back further than a pool does may have changed its chain.
+   */
   function isPossible(blocks: number, ms: number, { height }: Head): boolean {
-    if (blocks < -lagBlocksDown) return false
+    if (blocks < -lagBlocks) return false
     const isCatchingUp = height <= (reference.current?.height ?? 0) + lagBlocksDown
     return isCatchingUp || blocks <= lagBlocksDown + maxBlocksIn(ms, blockTimeMs)
   }
@@ -148,8 +152,9 @@ export function createChainView(options: ChainViewOptions): ChainView {
         const older = wanted === null ? null : lineage.ancestorOf(head, wanted)
         if (older !== null) blocks.push(older)
       }
-      branches.add(endpoint, blocks, at)
-      return moveOf(before?.head, head)
+      const move = moveOf(before?.head, head)
+      branches.add(endpoint, blocks, at, hasLeftBlocks(move, lagBlocks))
+      return move
     },
 
     fits(endpoint, head, at, compared = NOTHING_COMPARED) {
@@ -238,4 +243,9 @@ function moveOf(last: Head | undefined, head: Head): HeadMove {
     return { kind: 'reorged', height: last.height, previousHash: last.hash, hash: head.parentHash }
   }
   return { kind: 'advanced' }
+}
+
+/** Whether it replaced a block, or went back further than the jitter of a pool. */
+function hasLeftBlocks(move: HeadMove, jitterBlocks: number): boolean {
+  return move.kind === 'reorged' || (move.kind === 'regressed' && move.blocks > jitterBlocks)
 }

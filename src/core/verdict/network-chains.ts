@@ -1,4 +1,4 @@
-import type { Fork } from '../chain/branches.ts'
+import type { Fork } from '../chain/branch-votes.ts'
 import { type ChainView, createChainView } from '../chain/chain-view.ts'
 import type { ChainReference } from '../chain/reference-head.ts'
 import type { Endpoint } from '../endpoint.ts'

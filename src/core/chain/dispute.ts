@@ -1,0 +1,51 @@
+import type { UnixMs } from '../time.ts'
+import type { BlockReports, HeightReports } from './block-reports.ts'
+
+/** Tracks a disagreement without a majority: the chain may be forked. */
+export function createDispute<S>(
+  reports: Pick<BlockReports<S>, 'all'>,
+  decide: (all: HeightReports<S>) => object | 'split' | null,
+) {
+  /** `certain` once both sides have repeated it. */
+  let dispute: { readonly height: number; since: UnixMs; readonly certain: boolean } | null = null
+
+  /** The newest height with a split, unless a side has a majority there or at a lower height. */
+  function findSplit(): HeightReports<S> | 'none' | null {
+    let split: HeightReports<S> | null = null
+    for (const all of [...reports.all()].sort((a, b) => b.height - a.height)) {
+      const decision = decide(all)
+      if (decision === null) continue
+      if (decision === 'split') split ??= all
+      else if (split === null || all.branches.length > 1) return 'none'
+    }
+    return split
+  }
+
+  return {
+    get exists(): boolean {
+      return dispute !== null
+    },
+
+    /** It lasts while nothing can be decided. */
+    update(at: UnixMs): void {
+      const split = findSplit()
+      if (split === 'none') dispute = null
+      if (split === 'none' || split === null) return
+      const { height, branches } = split
+      const since = dispute?.since ?? at
+      const repeated = branches.filter(({ latestAt }) => latestAt > since)
+      const certain = dispute?.certain === true || repeated.length > 1
+      if (dispute?.height !== height || dispute.certain !== certain) dispute = { height, since, certain }
+    },
+
+    end: () => void (dispute = null),
+
+    /** `null` until both sides have repeated it. */
+    fork: (): { readonly height: number; readonly since: UnixMs } | null =>
+      dispute?.certain === true ? { height: dispute.height, since: dispute.since } : null,
+
+    shift(ms: number): void {
+      if (dispute !== null) dispute.since += ms
+    },
+  }
+}
