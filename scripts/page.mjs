@@ -62,13 +62,20 @@ function withCompressed(files) {
 function prepared({ onLoad }) {
   const later = new Set(loadedLater().map((file) => join(root, file)))
   const app = join(root, 'web/app.ts')
+  const incidents = join(root, 'web/views/events.ts')
   onLoad({ filter: /\/web\/(views\/)?[^/]+\.ts$/ }, ({ path }) => {
     const text = readFileSync(path, 'utf8')
-    const tight = dirname(path) === join(root, 'web/views') ? text.replace(/>\s*\n\s*</g, '><') : text
-    const first = path === app ? join(root, 'web/views/overview.ts') : later.has(path) ? app : null
-    return { contents: first === null ? tight : `import ${JSON.stringify(first)}\n${tight}`, loader: 'ts' }
+    const tight =
+      dirname(path) === join(root, 'web/views') ? text.replace(/>\s*\n\s*</g, '><').replace(/\n +/g, '\n') : text
+    const first = path === app ? [join(root, 'web/views/overview.ts')] : later.has(path) ? [app] : []
+    const together = ONLY_WITH_INCIDENTS.test(tight) && path !== incidents ? [incidents] : []
+    const imports = [...first, ...together].map((file) => `import ${JSON.stringify(file)}\n`)
+    return { contents: imports.join('') + tight, loader: 'ts' }
   })
 }
+
+/** What the overview loads for open incidents is in one file, whoever else imports a part of it. */
+const ONLY_WITH_INCIDENTS = /\bfrom '\.\/(?:views\/)?(?:incident-sentence|words-events)\.ts'/
 
 function loadedLater() {
   const files = [...inFolder('web', '.ts'), ...inFolder('web/views', '.ts')]

@@ -1,13 +1,13 @@
 import type { DaysView, StripsView } from '../src/http/wire-history.ts'
 import { checkDaemon, follow, type LiveConnection } from './live.ts'
+import { render } from './render.ts'
 import { overviewApi } from './request.ts'
 import { audienceName, storeToken, token } from './session.ts'
 import { createSettings } from './settings.ts'
-import { takeOver } from './take-over.ts'
+import { dropKept, takeOver } from './take-over.ts'
 import { tick } from './ticking.ts'
 import type { ChartGroup } from './views/chart-group.ts'
 import { frame, iconOf, markedTitle, toneOfAll } from './views/frame.ts'
-import { render } from './views/lit.ts'
 import { type Route, routeOf } from './views/route.ts'
 import { LOADERS } from './views/table.ts'
 import type { Access, Answer, Model, Sources, View } from './views/view.ts'
@@ -82,18 +82,23 @@ function drawNow(): void {
   wasStale = now.contact.kind === 'stale'
   if (now.status === null && !isTakenOver) return markSnapshot(now)
   const view = shown.drawnView
-  const missing = view.prepare?.(now) ?? null
+  const isFirst = !isTakenOver
+  const missing = view.prepare?.(now, isFirst) ?? null
   if (missing !== null) {
     void missing.then(draw, () => {})
-    if (!isTakenOver) return
+    if (isFirst) return
   }
   const drawing = frame(now, view.draw(now))
-  if (isTakenOver) render(drawing, page)
-  else page = takeOver(page, drawing)
+  if (isFirst) page = takeOver(page, drawing)
+  else {
+    if (missing === null) dropKept(page)
+    render(drawing, page)
+  }
   // Text that was typed before the scripts had loaded.
   const typed = page.querySelector<HTMLInputElement>('#search')?.value
-  if (!isTakenOver && typed !== undefined && typed !== (now.route.query.q ?? '')) ask('q', typed)
+  if (isFirst && typed !== undefined && typed !== (now.route.query.q ?? '')) ask('q', typed)
   isTakenOver = true
+  if (isFirst) draw()
   showState(view, now)
   const charts = view.charts?.(now)
   if (charts !== undefined) drawCharts(charts)

@@ -1,6 +1,7 @@
 import type { StateView } from '../src/http/wire-status.ts'
 import { createDialog } from './dialog.ts'
-import { html, render } from './views/lit.ts'
+import { render } from './render.ts'
+import { html } from './views/lit.ts'
 import { mark } from './views/mark.ts'
 import { WORDS } from './views/words.ts'
 import { COLUMNS } from './views/words-columns.ts'

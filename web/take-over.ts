@@ -1,8 +1,10 @@
-import { render, type TemplateResult } from './views/lit.ts'
+import { render } from './render.ts'
+import type { TemplateResult } from './views/lit.ts'
 
 /**
  * Replaces what the daemon drew with the browser's drawing in one step, so that nothing flashes and the scroll position
- * stays. Focus and typed text are carried over.
+ * stays. Focus and typed text are carried over. Open incidents and maintenance stay as the daemon drew them until their code
+ * is loaded: the page is live one round trip earlier.
  */
 export function takeOver(page: HTMLElement, drawing: TemplateResult): HTMLElement {
   const own = page.cloneNode(false) as HTMLElement
@@ -12,10 +14,20 @@ export function takeOver(page: HTMLElement, drawing: TemplateResult): HTMLElemen
     const takesText = field instanceof HTMLInputElement || field instanceof HTMLTextAreaElement
     if (takesText && value !== '') field.value = value
   }
+  if (own.querySelector('.events') === null) {
+    const kept = [...page.querySelectorAll('.verdict ~ .events')]
+    for (const section of kept) section.setAttribute('data-kept', '')
+    own.querySelector('.verdict')?.after(...kept.map((section) => section.cloneNode(true)))
+  }
   const focused = page.contains(document.activeElement) ? pathTo(document.activeElement, page) : null
   page.replaceWith(own)
   if (focused !== null) elementAt(focused, own)?.focus({ preventScroll: true })
   return own
+}
+
+/** Once their code has drawn them. */
+export function dropKept(page: HTMLElement): void {
+  for (const section of page.querySelectorAll('[data-kept]')) section.remove()
 }
 
 interface Path {

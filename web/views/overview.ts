@@ -33,13 +33,15 @@ let events: typeof import('./events.ts') | null = null
 let query: typeof import('./endpoint-query.ts') | null = null
 let wall: typeof import('./wall.ts') | null = null
 
-function prepare(model: Model<Data>): Promise<unknown> | null {
+function prepare(model: Model<Data>, isFirst = false): Promise<unknown> | null {
   const { incidents, status } = model
   const hasEvents = incidents.length + (status?.maintenance.length ?? 0) > 0
   const hasDays = (model.data?.days ?? null) !== null
   const missing = [
     ...(hasDays && bars === null ? [import('./day-bars.ts').then((loaded) => void (bars = loaded))] : []),
-    ...(hasEvents && events === null ? [import('./events.ts').then((loaded) => void (events = loaded))] : []),
+    ...(hasEvents && events === null && !isFirst
+      ? [import('./events.ts').then((loaded) => void (events = loaded))]
+      : []),
     ...(hasQuery(model) && query === null
       ? [import('./endpoint-query.ts').then((loaded) => void (query = loaded))]
       : []),

@@ -17,8 +17,11 @@ import type { Route } from './route.ts'
 export interface View<Data = unknown> {
   title(model: Model<Data>): string
   load(sources: Sources, route: Route, nowMs: number): Promise<Answer<Data>>
-  /** Loads code that only this model needs, such as that of open incidents; `null` if all of it is there. */
-  prepare?(model: Model<Data>): Promise<unknown> | null
+  /**
+   * Loads code that only this model needs, such as that of open incidents; `null` if all of it is there. Before the browser's
+   * first drawing it leaves out what `web/take-over.ts` keeps as the daemon drew it.
+   */
+  prepare?(model: Model<Data>, isFirst?: boolean): Promise<unknown> | null
   draw(model: Model<Data>): TemplateResult
   /** How often the browser calls `load` again; `null` if the view only needs the status. */
   readonly refreshMs: number | null
