@@ -1,8 +1,8 @@
 import type { Clock } from '../clock.ts'
 import { humanDuration, type UnixMs } from '../core/time.ts'
+import type { Change } from './change.ts'
 import { type Impairment, ownChange } from './impairment.ts'
 import { type Notification, ownSubjectOf } from './notification.ts'
-import type { Change } from './outbox.ts'
 import { dateTime } from './wording.ts'
 
 /** A lack of endpoints that passes within this time is not reported. */

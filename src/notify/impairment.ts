@@ -1,7 +1,7 @@
 import type { Clock } from '../clock.ts'
 import { humanDuration, type UnixMs } from '../core/time.ts'
+import type { Change } from './change.ts'
 import type { Notification } from './notification.ts'
-import type { Change } from './outbox.ts'
 
 /** Trouble that passes within this time is not told. */
 const BEGINS_AFTER_MS = 5000

@@ -5,19 +5,16 @@ import type { Log } from '../log.ts'
 import type { Board } from '../state/board.ts'
 import type { IncidentLog } from '../state/incident-log.ts'
 import type { NotificationRecord, Store } from '../store/store.ts'
-import type { ChannelLine, Reminders } from './channel-line.ts'
 import { createChannelLines } from './channel-lines.ts'
 import type { GatewayWatchDeps } from './gateway-watch.ts'
 import { createHeartbeat } from './heartbeat.ts'
 import { createHttpDelivery } from './http-delivery.ts'
-import { createImpairmentWatch, type Impairment, type ImpairmentDeps } from './impairment.ts'
-import { currentState, type Notification, OWN_MARKS, type Result, reportOf } from './notification.ts'
-import { createStateCounter, othersOf } from './others.ts'
-import type { Change } from './outbox.ts'
+import { createImpairmentWatch, type ImpairmentDeps } from './impairment.ts'
+import { createIncidentTelling } from './incident-telling.ts'
+import { type Notification, OWN_MARKS, type Result } from './notification.ts'
 import { createOwnTelling } from './own-telling.ts'
-import { channelsFor } from './routes.ts'
 import type { SenderHealth } from './sender.ts'
-import { isMaintained, type Silences } from './silences.ts'
+import type { Silences } from './silences.ts'
 import { createStoredFirst } from './stored-first.ts'
 import { readNotification } from './stored-notification.ts'
 
@@ -81,7 +78,7 @@ export function createNotifier(deps: NotifierDeps): Notifier {
     close: (record) => store.saveNotification({ ...record, waiting: false }),
   })
   const lines = channelLines.all
-  const telling = createTelling(deps, lines)
+  const telling = createIncidentTelling(deps, lines)
   const own = createOwnTelling(deps, impairment, lines)
   const storedFirst = createStoredFirst({
     store,
@@ -207,103 +204,6 @@ export function createNotifier(deps: NotifierDeps): Notifier {
   }
 }
 
-/** Decides what each channel is to hear of an incident. */
-function createTelling({ clock, board, silences }: NotifierDeps, lines: ReadonlyMap<string, ChannelLine>) {
-  const statesOf = createStateCounter({ board, clock })
-
-  function providerOf(network: string, endpoint: string): string | null {
-    return board.entry(network, endpoint)?.health.endpoint.provider ?? null
-  }
-
-  function hush(incident: Incident): Notification[] {
-    return [...lines.values()].flatMap(({ outbox }) => outbox.hush(incident.id, clock.now()))
-  }
-
-  function wantedBy(incident: Incident, { routes }: NotifySettings, isHushed: boolean): ReadonlySet<string> {
-    if (incident.closedAt !== null || isHushed || isMaintained(incident, board, clock.now())) return NO_CHANNELS
-    return channelsFor(incident, { routes, channels: [...lines.keys()], now: clock.now(), providerOf })
-  }
-
-  /** Looks at the other endpoints of the network at most once for all channels. */
-  function reporterOn(incident: Incident): Change['report'] {
-    let others: string | null = null
-    return (previous) => {
-      others ??= othersOf(incident, board.network(incident.network), statesOf)
-      return reportOf(incident, previous, others)
-    }
-  }
-
-  function changeOf(incident: Incident): Change {
-    const { id, closedAt, flapping, absorbedBy } = incident
-    return {
-      subject: id,
-      kind: 'incident',
-      open: closedAt === null,
-      state: currentState(incident),
-      flapping,
-      absorbed: absorbedBy !== null,
-      wanted: true,
-      text: '',
-      report: reporterOn(incident),
-    }
-  }
-
-  return {
-    /** What tells a receiver that forgets again what it has heard. */
-    reminders(open: readonly Incident[], own: readonly Impairment[]): Reminders {
-      const byId = new Map(open.map((incident) => [incident.id, incident]))
-      const now = clock.now()
-      return {
-        subjects: [...byId.keys(), ...own.map(({ id }) => id)],
-        messageOf(id, { state }) {
-          const message = { ...REMINDER, id, subject: id, createdAt: now, sentAt: now }
-          const trouble = own.find((one) => one.id === id)
-          if (trouble !== undefined) return { ...message, type: 'heartline.impaired', text: trouble.text }
-          const incident = byId.get(id)
-          const report = incident === undefined ? null : reporterOn(incident)(null)
-          // Changes that `min_state`, quiet hours or flapping hide are not told in this way either.
-          return report === null ? undefined : { ...message, reports: [{ ...report, state }] }
-        },
-      }
-    },
-
-    /** After a change of the incident. */
-    now(incident: Incident, settings: NotifySettings): Notification[] {
-      const isHushed = silences.covers(incident)
-      // What waits is dropped first, so that its end is not sent with it.
-      const hushed = isHushed ? hush(incident) : []
-      const wanted = wantedBy(incident, settings, isHushed)
-      const change = changeOf(incident)
-      const told = [...lines].flatMap(([name, { outbox }]) =>
-        outbox.changed({ ...change, wanted: wanted.has(name) }, clock.now(), clock.monotonic()),
-      )
-      return [...hushed, ...told]
-    },
-
-    /** Drops what waits about an incident that a silence covers. */
-    hushWaiting(incident: Incident): Notification[] {
-      const waits = [...lines.values()].some(({ outbox }) => outbox.waitsFor(incident.id))
-      return waits && silences.covers(incident) ? hush(incident) : []
-    },
-
-    /** A change in quiet hours is sent after them, if it still holds; what is open for long is repeated. */
-    later(incident: Incident, settings: NotifySettings): Notification[] {
-      if (silences.covers(incident)) return hush(incident)
-      const now = clock.now()
-      const wanted = wantedBy(incident, settings, false)
-      const change = changeOf(incident)
-      const mono = clock.monotonic()
-      return [...lines].flatMap(([name, { channel, outbox }]) => {
-        if (!wanted.has(name) || outbox.waitsFor(incident.id)) return []
-        const told = outbox.changed(change, now, mono)
-        const { repeatMs } = channel.settings
-        if (told.length > 0 || repeatMs === null || mono - outbox.toldAt(incident.id) < repeatMs) return told
-        return outbox.repeat(change, now, mono)
-      })
-    },
-  }
-}
-
 export interface NotifierDeps extends Pick<ImpairmentDeps, 'trouble' | 'polls' | 'member'> {
   readonly clock: Clock
   readonly log: Log
@@ -323,8 +223,6 @@ export interface NotifierDeps extends Pick<ImpairmentDeps, 'trouble' | 'polls' |
 }
 
 const NOTHING: NotifySettings = { channels: [], routes: null, ratePerMinute: 30, heartbeat: null }
-const REMINDER = { type: 'incident.repeated', attempts: 0, reports: [], saysBoth: false, text: '' } as const
-const NO_CHANNELS: ReadonlySet<string> = new Set()
 
 function recordOf(notification: Notification): NotificationRecord {
   const { id, channel, subject, createdAt, state } = notification

@@ -1,11 +1,11 @@
 import type { NotifySettings } from '../config/resolve-notify.ts'
 import type { SilencedIncident } from '../core/incident/silence.ts'
 import type { Board } from '../state/board.ts'
+import type { Change } from './change.ts'
 import type { ChannelLine } from './channel-line.ts'
 import { createGatewayWatch, type GatewayWatchDeps } from './gateway-watch.ts'
 import type { Impairment, ImpairmentWatch } from './impairment.ts'
 import type { Notification } from './notification.ts'
-import type { Change } from './outbox.ts'
 import { gatewayChannelsFor } from './routes.ts'
 import { isMaintained, type Silences } from './silences.ts'
 

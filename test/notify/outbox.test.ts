@@ -1,8 +1,9 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { Verdict } from '../../src/core/verdict/condition.ts'
+import { type Change, nextStep } from '../../src/notify/change.ts'
 import type { Message, Notification, Report } from '../../src/notify/notification.ts'
-import { type Change, EXPIRES_AFTER_MS, nextStep, Outbox } from '../../src/notify/outbox.ts'
+import { EXPIRES_AFTER_MS, Outbox } from '../../src/notify/outbox.ts'
 
 const NOW = Date.UTC(2026, 0, 1)
 
