@@ -8,7 +8,7 @@ import { createGatewayService, type GatewayService } from '../gateway/service.ts
 import { createHttpServer } from '../http/server.ts'
 import { type Logger, stackOf } from '../log.ts'
 import { createMetrics, type Metrics } from '../metrics/metrics.ts'
-import { createMinuteStats, type MinuteStats } from '../metrics/minute-stats.ts'
+import type { MinuteStats } from '../metrics/minute-stats.ts'
 import type { ErrorSource } from '../metrics/registry.ts'
 import type { GatewayTraffic, GatewayWatchDeps } from '../notify/gateway-watch.ts'
 import { createNotifier, type Notifier } from '../notify/notifier.ts'
@@ -30,8 +30,9 @@ import {
   targetsOf,
 } from '../targets.ts'
 import { version } from '../version.ts'
+import { listenerOf, listenGateway, renewCertificate } from './listeners.ts'
 import { createMonitor } from './monitor.ts'
-import { lastingTrouble, ownState } from './own-health.ts'
+import { lastingTrouble, minutesOf, ownState } from './own-health.ts'
 import { createAlone, type Role } from './role.ts'
 
 /** Starts polls, page and gateway. Rejects if the store or a listen address cannot be used. */
@@ -67,7 +68,7 @@ export async function startDaemon({ config, log, clock: realClock = systemClock 
     ...reports,
     notifier: () => notifier.status(),
   })
-  const minutes = minutesOf(base, metrics)
+  const minutes = minutesOf(store, metrics, clock)
   const traffic = () => trafficOf(gateway, metrics, board)
   const notifier = notifierOf(base, role, { scheduler: () => monitor.scheduler, traffic })
   const parts = { ...base, metrics, minutes }
@@ -248,18 +249,6 @@ async function roleOf(config: Config, clock: Clock): Promise<Role> {
   return createMember({ config, settings: config.cluster, clock })
 }
 
-async function listenGateway(gateway: GatewayService | null, { tls, callers }: Config['gateway'], log: Logger) {
-  if (gateway === null) return null
-  const url = urlOf(await gateway.listen(), tls !== null)
-  log.info({ url, callers: callers.length }, 'gateway listening')
-  return url
-}
-
-function minutesOf({ clock, store }: Pick<Parts, 'clock' | 'store'>, metrics: Metrics): MinuteStats {
-  const queueRows = () => store.status().queueRows
-  return createMinuteStats({ clock, queueRows, residentBytes, requests: () => metrics.requests() })
-}
-
 function notifierOf(
   base: Pick<Parts, 'clock' | 'log' | 'board' | 'incidents' | 'observer' | 'store' | 'silences'>,
   { tells, name }: Role,
@@ -285,15 +274,6 @@ function random(): number {
   return randomInt(RANDOM_STEPS) / RANDOM_STEPS
 }
 
-/** `null` if no file descriptor is left to read it. */
-function residentBytes(): number | null {
-  try {
-    return process.memoryUsage.rss()
-  } catch {
-    return null
-  }
-}
-
 function reportTimerError(error: unknown, log: Logger, metrics: Metrics): void {
   metrics.errorUncaught('timer')
   log.error(stackOf(error), 'error in a timer: Heartline goes on')
@@ -301,22 +281,4 @@ function reportTimerError(error: unknown, log: Logger, metrics: Metrics): void {
 
 function endpointCount(board: Board): number {
   return board.networks().reduce((sum, { endpoints }) => sum + endpoints.length, 0)
-}
-
-type Certificate = { readonly cert: string; readonly key: string }
-
-function renewCertificate(
-  listener: { useCertificate(certificate: Certificate): void } | null,
-  settings: Pick<Config['server'], 'tls'>,
-): void {
-  const certificate = certificateOf(settings)
-  if (certificate !== null) listener?.useCertificate(certificate)
-}
-
-function listenerOf({ listen, tls }: Pick<Config['server'], 'listen' | 'tls'>, maxConnections: number) {
-  return { ...listen, tls: certificateOf({ tls }), maxConnections }
-}
-
-function certificateOf({ tls }: Pick<Config['server'], 'tls'>): Certificate | null {
-  return tls === null ? null : { cert: tls.cert, key: tls.key.reveal() }
 }

@@ -1,5 +1,7 @@
 import type { Clock } from '../clock.ts'
 import type { Observer } from '../core/observer/observer.ts'
+import type { Metrics } from '../metrics/metrics.ts'
+import { createMinuteStats, type MinuteStats } from '../metrics/minute-stats.ts'
 import type { Store } from '../store/store.ts'
 
 /** Whether Heartline itself is able to judge nodes, and why not; the reasons also name what does not keep it from that. */
@@ -21,4 +23,19 @@ function storeTrouble(store: Store): string[] {
   if (trouble === null) return []
   if (trouble === 'unreachable') return ['the database cannot be reached, so rows of the history wait for it']
   return [`the history cannot be written (${trouble})`]
+}
+
+/** Heartline's own figures of the last hours, for its page. */
+export function minutesOf(store: Store, metrics: Metrics, clock: Clock): MinuteStats {
+  const queueRows = () => store.status().queueRows
+  return createMinuteStats({ clock, queueRows, residentBytes, requests: () => metrics.requests() })
+}
+
+/** `null` if no file descriptor is left to read it. */
+function residentBytes(): number | null {
+  try {
+    return process.memoryUsage.rss()
+  } catch {
+    return null
+  }
 }

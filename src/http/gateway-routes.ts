@@ -6,8 +6,7 @@ import type { BoardNetwork } from '../state/board.ts'
 import { attemptsAt, trafficView } from './gateway-traffic.ts'
 import { sendUnknown } from './problem.ts'
 import { time } from './rfc3339.ts'
-import { type App, json, NetworkPath, NoQuery, operation, type RouteDeps } from './route.ts'
-import type { GrafanaLink } from './status-views.ts'
+import { type App, type GrafanaLink, json, NetworkPath, NoQuery, operation, type RouteDeps } from './route.ts'
 import { GatewayView, RoutingView } from './wire-gateway.ts'
 
 type GatewayDeps = Pick<RouteDeps, 'gateway' | 'metrics' | 'recorder'> & GrafanaLink

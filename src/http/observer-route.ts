@@ -3,8 +3,7 @@ import { MINUTE_MS, type Minute } from '../metrics/minute-stats.ts'
 import { clusterDetails } from './cluster-route.ts'
 import { spreadView } from './gateway-traffic.ts'
 import { time, timeOrNull } from './rfc3339.ts'
-import { type App, json, NoQuery, operation, type RouteDeps } from './route.ts'
-import type { GrafanaLink } from './status-views.ts'
+import { type App, type GrafanaLink, json, NoQuery, operation, type RouteDeps } from './route.ts'
 import { OwnHealthView } from './wire-own-health.ts'
 
 type ObserverDeps = Pick<RouteDeps, 'metrics' | 'observer' | 'journal' | 'recorder' | 'clock' | 'cluster' | 'board'> &

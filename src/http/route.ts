@@ -136,3 +136,8 @@ export interface RouteDeps {
   readonly cluster: () => ClusterReport | null
   readonly silences: Pick<Silences, 'active' | 'add' | 'end' | 'isStored' | 'during'>
 }
+
+export interface GrafanaLink {
+  /** `null` without one. */
+  readonly grafanaUrl: string | null
+}

@@ -2,7 +2,6 @@ import type { Place } from '../core/cluster/vote.ts'
 import type { Endpoint } from '../core/endpoint.ts'
 import type { Incident } from '../core/incident/incident.ts'
 import type { MaintenancePeriod } from '../core/maintenance.ts'
-import type { Network } from '../core/network.ts'
 import type { ConsensusReport, Liveness, NodeCheck } from '../core/poll-result.ts'
 import { seconds, type UnixMs } from '../core/time.ts'
 import type { Condition, ConditionCode, State } from '../core/verdict/condition.ts'
@@ -11,9 +10,7 @@ import { type HeadStanding, type Health, headHolds, stateAt, stateSince } from '
 import { networkState } from '../core/verdict/network-state.ts'
 import { type BoardEntry, type BoardNetwork, type ReferenceHead, shownState } from '../state/board.ts'
 import type { IncidentLog } from '../state/incident-log.ts'
-import type { HistoryBucket, StoredPoll } from '../store/store.ts'
 import { time, timeOrNull } from './rfc3339.ts'
-import type { HistoryBucketView, PollView, RulesView } from './wire-history.ts'
 import type {
   Audience,
   AvailabilityView,
@@ -161,73 +158,6 @@ export function networkView(
 
 export function overallState(networks: readonly BoardNetwork[], now: UnixMs): State {
   return networkState(networks.map(({ endpoints }) => networkState(endpoints.map((entry) => shownState(entry, now)))))
-}
-
-export function historyBucketView(bucket: HistoryBucket): HistoryBucketView {
-  return {
-    start: time(bucket.start),
-    up_seconds: bucket.upMs / 1000,
-    degraded_seconds: bucket.degradedMs / 1000,
-    down_seconds: bucket.downMs / 1000,
-    maintenance_seconds: bucket.maintenanceMs / 1000,
-    unknown_seconds: bucket.unknownMs / 1000,
-    polls: bucket.polls,
-    latency_p50_seconds: seconds(bucket.latencyP50Ms),
-    latency_p95_seconds: seconds(bucket.latencyP95Ms),
-    latency_max_seconds: seconds(bucket.latencyMaxMs),
-    height: bucket.height,
-    lag_blocks_max: bucket.lagBlocksMax,
-    heartbeat_lag_seconds_max: seconds(bucket.heartbeatLagMaxMs),
-    contiguous_failures_max: bucket.contiguousFailuresMax,
-  }
-}
-
-export function pollView(poll: StoredPoll): PollView {
-  return {
-    at: time(poll.at),
-    state: poll.state,
-    latency_seconds: seconds(poll.latencyMs),
-    height: poll.height,
-    lag_blocks: poll.lagBlocks,
-    heartbeat_lag_seconds: seconds(poll.heartbeatLagMs),
-    contiguous_failures: poll.contiguousFailures,
-    failure: poll.failure,
-  }
-}
-
-export interface GrafanaLink {
-  /** `null` without one. */
-  readonly grafanaUrl: string | null
-}
-
-export function rulesView(
-  { name, blockTimeMs, thresholds }: Network,
-  endpoint: Endpoint,
-  grafanaUrl: string | null,
-): RulesView {
-  return {
-    network: name,
-    endpoint: endpoint.name,
-    ...(grafanaUrl === null ? {} : { grafana_url: grafanaUrl }),
-    tier: endpoint.tier,
-    checks: [...endpoint.checks],
-    interval_seconds: seconds(endpoint.intervalMs),
-    liveness_interval_seconds: seconds(endpoint.livenessIntervalMs),
-    block_time_seconds: seconds(blockTimeMs),
-    thresholds: {
-      lag_blocks: thresholds.lagBlocks,
-      lag_recover_blocks: thresholds.lagRecoverBlocks,
-      lag_blocks_down: thresholds.lagBlocksDown,
-      stall_seconds: seconds(thresholds.stallMs),
-      heartbeat_seconds: seconds(thresholds.heartbeatMs),
-      contiguous_failures: thresholds.contiguousFailures,
-      min_peers: thresholds.minPeers,
-      latency_seconds: seconds(thresholds.latencyMs),
-      clock_skew_seconds: seconds(thresholds.clockSkewMs),
-      fail_after: thresholds.failAfter,
-      recover_after: thresholds.recoverAfter,
-    },
-  }
 }
 
 export function maintenanceView({ name, network, endpoints, from, until }: MaintenancePeriod): MaintenanceView {

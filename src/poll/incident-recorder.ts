@@ -3,17 +3,15 @@ import { type Incident, type IncidentSample, named } from '../core/incident/inci
 import { createIncidentBook } from '../core/incident/incident-book.ts'
 import { withPlaces } from '../core/incident/incident-changes.ts'
 import type { NetworkEvent } from '../core/incident/network-event.ts'
-import { periodAt } from '../core/maintenance.ts'
-import { shardName } from '../core/network.ts'
 import type { UnixMs } from '../core/time.ts'
 import { type Health, headHolds } from '../core/verdict/health.ts'
-import type { NetworkFork } from '../core/verdict/network-chains.ts'
 import type { NetworkView } from '../core/verdict/network-view.ts'
 import type { Log } from '../log.ts'
 import type { BoardEntry } from '../state/board.ts'
 import type { WritableIncidentLog } from '../state/incident-log.ts'
 import { readIncident } from '../state/incident-log.ts'
 import type { IncidentRecord, NotificationRecord, Store } from '../store/store.ts'
+import { forkEvent, type Halts, haltEvent, hasResumed, MOST_NAMED, maintainedUntil } from './network-events.ts'
 import { createOutages, type Group } from './outages.ts'
 
 /** Turns judged polls into incidents, and stores and logs their changes. */
@@ -208,11 +206,8 @@ function recordOf(incident: Incident): IncidentRecord {
 /** What is known about a network as a whole: the view of its polls, or what several places say together. */
 export type JudgedNetwork = Pick<NetworkView, 'network' | 'isForked' | 'fork'>
 
-type Halts = ReturnType<NetworkView['halts']>
-
 const NOTHING: readonly Incident[] = Object.freeze([])
 const MOST_SAMPLES = 64
-const MOST_NAMED = 8
 /** Examining thousands of endpoints after every poll is expensive; one may join an incident a little late. */
 const LOOK_AGAIN_AFTER_MS = 1000
 /** Both branches of a fork must be seen twice, which takes this long after a start, a reload or silence. */
@@ -220,82 +215,6 @@ const FORK_KNOWN_AFTER_INTERVALS = 4
 
 function hasCause(incidents: readonly Incident[], cause: Incident['cause']): boolean {
   return incidents.some((incident) => incident.cause === cause)
-}
-
-/**
- * Whether, on every shard, an endpoint that stood still has a new block: a higher one, or a later one after the chain
- * was set back. The network also counts as resumed if none of those endpoints is left.
- */
-function hasResumed(
-  { changes, openedAt }: Incident,
-  all: readonly BoardEntry[],
-  heard: readonly BoardEntry[],
-): boolean {
-  const stood = (changes[0]?.samples ?? []).filter(({ endpoint }) =>
-    all.some(({ health }) => health.endpoint.name === endpoint),
-  )
-  const shards = [...new Set(stood.map(({ shard }) => shard))]
-  return shards.every((shard) =>
-    stood.some((sample) => {
-      const now = heard.find(({ health }) => health.endpoint.name === sample.endpoint)?.health
-      const head = now?.heads.find((one) => one.shard === shard)
-      if (sample.shard !== shard || sample.height === null || head === undefined) return false
-      return head.height > sample.height || (head.height < sample.height && head.advancedAt > openedAt)
-    }),
-  )
-}
-
-function haltEvent(halts: Halts, heard: readonly BoardEntry[], now: UnixMs, open: readonly Incident[]): NetworkEvent {
-  const shards = halts.flatMap(({ shard }) => (shard === null ? [] : [shardName(shard)]))
-  const where = shards.length === 0 ? '' : ` on ${shards.join(', ')},`
-  const untils = heard.map((entry) => maintainedUntil(entry, now))
-  return {
-    ...ofWholeNetwork('halted', open),
-    since: Math.min(...halts.map((halt) => halt.since)),
-    message: `no new block${where} on any of ${heard.length} endpoints`,
-    affected: heard.map(({ health }) => health.endpoint.name).sort(),
-    maintainedUntil: untils.some((until) => until === null) ? null : soonest(untils),
-  }
-}
-
-/** Maintenance does not cover a fork while two or more branches have an endpoint outside maintenance. */
-function forkEvent(
-  { shard, height, since, branches }: NetworkFork,
-  heard: readonly BoardEntry[],
-  now: UnixMs,
-  open: readonly Incident[],
-): NetworkEvent {
-  const where = shard === null ? '' : `${shardName(shard)}: `
-  const sides = branches
-    .slice(0, MOST_NAMED)
-    .map(({ hash, endpoints }) => `${shortHash(hash)} (${named(endpoints, MOST_NAMED)})`)
-  const untils = new Map(heard.map((entry) => [entry.health.endpoint.name, maintainedUntil(entry, now)]))
-  const judged = branches.filter(({ endpoints }) => endpoints.some((name) => (untils.get(name) ?? null) === null))
-  return {
-    ...ofWholeNetwork('forked', open),
-    since,
-    message: `${where}${branches.length} different blocks at height ${height}, none of them a majority's: ${sides.join(', ')}`,
-    affected: branches.flatMap(({ endpoints }) => endpoints).sort(),
-    maintainedUntil: judged.length > 1 ? null : soonest([...untils.values()]),
-  }
-}
-
-function ofWholeNetwork<C extends 'halted' | 'forked'>(cause: C, open: readonly Incident[]) {
-  const continues = open.find((incident) => incident.cause === cause)?.id ?? null
-  return { cause, continues, key: cause, provider: null, state: 'degraded', code: cause, intervalMs: null } as const
-}
-
-function maintainedUntil({ maintenance }: BoardEntry, now: UnixMs): UnixMs | null {
-  return periodAt(maintenance, now)?.until ?? null
-}
-
-function soonest(untils: readonly (UnixMs | null)[]): UnixMs | null {
-  const known = untils.filter((until) => until !== null)
-  return known.length === 0 ? null : Math.min(...known)
-}
-
-function shortHash(hash: string): string {
-  return hash.length <= 12 ? hash : `${hash.slice(0, 10)}…`
 }
 
 function samplesOf(healths: readonly Health[]): IncidentSample[] {

@@ -3,18 +3,17 @@ import type { UnixMs } from '../time.ts'
 import { isRelative } from '../verdict/condition.ts'
 import type { Health } from '../verdict/health.ts'
 import {
-  type ClosedIncident,
   closedIncidentOf,
   closeIncident,
   continueIncident,
   isRelatedTo,
-  MAX_CLOSED,
   openIncident,
   recoverIncident,
   reopenIncident,
 } from './endpoint-incident.ts'
 import type { Incident, IncidentSample } from './incident.ts'
 import { affectingState } from './incident-changes.ts'
+import { createClosedIncidents, createClosedOutages, createMaintenanceMemory } from './incident-memory.ts'
 import { beginEvent, continueEvent, endEvent, type NetworkEvent } from './network-event.ts'
 
 /**
@@ -228,29 +227,6 @@ function closeAsPartOf(other: Incident, incident: Incident): Incident {
   return { ...closeIncident(incident, incident.changes.at(-1)?.at ?? incident.openedAt), absorbedBy: other.id }
 }
 
-/** The closed incidents of each endpoint. */
-function createClosedIncidents() {
-  /** Newest last. */
-  const latest = new Map<EndpointKey, readonly ClosedIncident[]>()
-  /** The last one, if it was flapping. */
-  const flapping = new Map<EndpointKey, Incident>()
-
-  return {
-    of: (key: EndpointKey): readonly ClosedIncident[] => latest.get(key) ?? [],
-    flappingOf: (key: EndpointKey): Incident | undefined => flapping.get(key),
-    note(key: EndpointKey, incident: Incident): void {
-      latest.set(key, [...(latest.get(key) ?? []), closedIncidentOf(incident)].slice(-MAX_CLOSED))
-      if (incident.flapping) flapping.set(key, incident)
-      else flapping.delete(key)
-    },
-    retain(endpoints: ReadonlySet<EndpointKey>): void {
-      for (const byKey of [latest, flapping]) for (const key of byKey.keys()) if (!endpoints.has(key)) byKey.delete(key)
-    },
-  }
-}
-
-/** For all hosts and providers of a network. */
-const MAX_CLOSED_OUTAGES = 10 * MAX_CLOSED
 const NOTHING: readonly Incident[] = Object.freeze([])
 
 function valuesOf(incidents: ReadonlyMap<string, Incident> | undefined): readonly Incident[] {
@@ -274,48 +250,4 @@ function isRelativeOnly({ conditions }: Incident): boolean {
 /** Whether none of the endpoints of an outage is configured any more. */
 function isGone({ cause, network, affected }: Incident, endpoints: ReadonlySet<EndpointKey>): boolean {
   return cause === 'outage' && !affected.some((name) => endpoints.has(endpointKey({ network, name })))
-}
-
-/** Outages that may recur, by network, the newest last. */
-function createClosedOutages() {
-  const byNetwork = new Map<string, readonly Incident[]>()
-  return {
-    of: (network: string) => byNetwork.get(network) ?? NOTHING,
-    forget: (network: string) => void byNetwork.delete(network),
-    note(incident: Incident): void {
-      const { id, network, cause } = incident
-      if (cause !== 'outage') return
-      const earlier = (byNetwork.get(network) ?? []).filter((one) => one.id !== id)
-      byNetwork.set(network, [...earlier, incident].slice(-MAX_CLOSED_OUTAGES))
-    },
-  }
-}
-
-/** Remembers the end of the latest planned maintenance by endpoint and network event: no incident opens before. */
-function createMaintenanceMemory() {
-  const ends = new Map<string, UnixMs>()
-  return {
-    note: (key: string, until: UnixMs) => void ends.set(key, until),
-
-    /** Whether no incident may open after this poll. `maintainedUntil`: end of the present maintenance, if any. */
-    excuses(key: string, maintainedUntil: UnixMs | null, at: UnixMs, now: UnixMs): boolean {
-      if (maintainedUntil !== null) ends.set(key, maintainedUntil)
-      const until = ends.get(key)
-      // The poll began during maintenance and ended after it.
-      return maintainedUntil !== null || (until !== undefined && at < until && until <= now)
-    },
-
-    /** An incident that begins during planned maintenance opens at its end. */
-    openingOf(key: string, since: UnixMs, now: UnixMs): UnixMs {
-      return Math.max(since, Math.min(ends.get(key) ?? since, now))
-    },
-
-    retain(isKept: (key: string) => boolean, at: UnixMs): void {
-      for (const [key, until] of ends) {
-        // The configuration may have shortened the maintenance. If not, the next poll notes its end again.
-        if (isKept(key)) ends.set(key, Math.min(until, at))
-        else ends.delete(key)
-      }
-    },
-  }
 }

@@ -1,0 +1,95 @@
+import { type Incident, named } from '../core/incident/incident.ts'
+import type { NetworkEvent } from '../core/incident/network-event.ts'
+import { periodAt } from '../core/maintenance.ts'
+import { shardName } from '../core/network.ts'
+import type { UnixMs } from '../core/time.ts'
+import type { NetworkFork } from '../core/verdict/network-chains.ts'
+import type { NetworkView } from '../core/verdict/network-view.ts'
+import type { BoardEntry } from '../state/board.ts'
+
+/** A halt of the whole chain, as an incident says it. */
+export function haltEvent(
+  halts: Halts,
+  heard: readonly BoardEntry[],
+  now: UnixMs,
+  open: readonly Incident[],
+): NetworkEvent {
+  const shards = halts.flatMap(({ shard }) => (shard === null ? [] : [shardName(shard)]))
+  const where = shards.length === 0 ? '' : ` on ${shards.join(', ')},`
+  const untils = heard.map((entry) => maintainedUntil(entry, now))
+  return {
+    ...ofWholeNetwork('halted', open),
+    since: Math.min(...halts.map((halt) => halt.since)),
+    message: `no new block${where} on any of ${heard.length} endpoints`,
+    affected: heard.map(({ health }) => health.endpoint.name).sort(),
+    maintainedUntil: untils.some((until) => until === null) ? null : soonest(untils),
+  }
+}
+
+/** Maintenance does not cover a fork while two or more branches have an endpoint outside maintenance. */
+export function forkEvent(
+  { shard, height, since, branches }: NetworkFork,
+  heard: readonly BoardEntry[],
+  now: UnixMs,
+  open: readonly Incident[],
+): NetworkEvent {
+  const where = shard === null ? '' : `${shardName(shard)}: `
+  const sides = branches
+    .slice(0, MOST_NAMED)
+    .map(({ hash, endpoints }) => `${shortHash(hash)} (${named(endpoints, MOST_NAMED)})`)
+  const untils = new Map(heard.map((entry) => [entry.health.endpoint.name, maintainedUntil(entry, now)]))
+  const judged = branches.filter(({ endpoints }) => endpoints.some((name) => (untils.get(name) ?? null) === null))
+  return {
+    ...ofWholeNetwork('forked', open),
+    since,
+    message: `${where}${branches.length} different blocks at height ${height}, none of them a majority's: ${sides.join(', ')}`,
+    affected: branches.flatMap(({ endpoints }) => endpoints).sort(),
+    maintainedUntil: judged.length > 1 ? null : soonest([...untils.values()]),
+  }
+}
+
+function ofWholeNetwork<C extends 'halted' | 'forked'>(cause: C, open: readonly Incident[]) {
+  const continues = open.find((incident) => incident.cause === cause)?.id ?? null
+  return { cause, continues, key: cause, provider: null, state: 'degraded', code: cause, intervalMs: null } as const
+}
+
+export function maintainedUntil({ maintenance }: BoardEntry, now: UnixMs): UnixMs | null {
+  return periodAt(maintenance, now)?.until ?? null
+}
+
+function soonest(untils: readonly (UnixMs | null)[]): UnixMs | null {
+  const known = untils.filter((until) => until !== null)
+  return known.length === 0 ? null : Math.min(...known)
+}
+
+function shortHash(hash: string): string {
+  return hash.length <= 12 ? hash : `${hash.slice(0, 10)}…`
+}
+
+/**
+ * Whether, on every shard, an endpoint that stood still has a new block: a higher one, or a later one after the chain
+ * was set back. The network also counts as resumed if none of those endpoints is left.
+ */
+export function hasResumed(
+  { changes, openedAt }: Incident,
+  all: readonly BoardEntry[],
+  heard: readonly BoardEntry[],
+): boolean {
+  const stood = (changes[0]?.samples ?? []).filter(({ endpoint }) =>
+    all.some(({ health }) => health.endpoint.name === endpoint),
+  )
+  const shards = [...new Set(stood.map(({ shard }) => shard))]
+  return shards.every((shard) =>
+    stood.some((sample) => {
+      const now = heard.find(({ health }) => health.endpoint.name === sample.endpoint)?.health
+      const head = now?.heads.find((one) => one.shard === shard)
+      if (sample.shard !== shard || sample.height === null || head === undefined) return false
+      return head.height > sample.height || (head.height < sample.height && head.advancedAt > openedAt)
+    }),
+  )
+}
+
+export type Halts = ReturnType<NetworkView['halts']>
+
+/** Endpoints named in a message or a line of the log. */
+export const MOST_NAMED = 8
