@@ -39,7 +39,10 @@ const channel = mapping('Where messages go.', {
     )
     .optional(),
   group_wait: s
-    .duration({ description: 'As `notify.group_wait`.', defaultText: 'value of `notify.group_wait`' }, { max: '1h' })
+    .duration(
+      { description: 'As `notify.group_wait`.', defaultText: 'value of `notify.group_wait`' },
+      { min: '0s', max: '1h' },
+    )
     .optional(),
   url: address.nodeUrl({ description: 'webhook, ntfy: where to send.', defaultText: 'none' }).optional(),
   secret: s
@@ -143,9 +146,10 @@ export const notify = section('Messages about incidents.', {
   group_wait: s
     .duration(
       {
-        description: 'What opens within this time is one message; not for pagerduty, opsgenie, alertmanager and email.',
+        description:
+          'What opens within this time is one message, `0s`: each by itself; not for pagerduty, opsgenie, alertmanager and email.',
       },
-      { max: '1h' },
+      { min: '0s', max: '1h' },
     )
     .prefault('10s'),
   rate: s.ratePerMinute({ description: 'Maximum number of requests of a channel in a minute.' }).prefault(30),

@@ -84,10 +84,12 @@ export function duration(about: About, { min, max = '100y' }: Span = {}) {
   const least = min === undefined ? 'above 0' : `at least ${min}`
   const expected = `a duration such as 500ms, 15s, 2m, 48h or 90d, ${least} and at most ${max}`
   return textual(expected, 'duration', DURATION.source, (text) => {
-    const ms = parseDuration(text)
+    const ms = minMs === 0 && min !== undefined && NO_TIME.test(text) ? 0 : parseDuration(text)
     return ms !== undefined && ms >= minMs && ms <= maxMs ? ms : undefined
   })(about)
 }
+
+const NO_TIME = /^0(?:ms|s|m|h|d|y)$/
 
 export const size = textual('a size such as 64KiB, 64MiB, 10GiB or 500MB, above 0', 'size', SIZE.source, parseSize)
 

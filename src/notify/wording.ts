@@ -1,5 +1,6 @@
 import { type IncidentCondition, mainConditions, named, subjectOf } from '../core/incident/incident.ts'
 import { humanDuration, type UnixMs } from '../core/time.ts'
+import { severity } from '../core/verdict/condition.ts'
 import { RUNBOOK_OF } from '../core/verdict/runbook.ts'
 import { isClosing, type Message, type MessageType, type Report } from './notification.ts'
 
@@ -61,7 +62,11 @@ function itemOf(report: Report, type: MessageType, saysBoth: boolean, publicUrl:
     report,
     code,
     headline: headlineOf(report, type, saysBoth),
-    details: told.map(({ code, message }) => `${code}: ${plain(message)}`),
+    details: told.map((condition) =>
+      wasWorse(condition, report)
+        ? sentenceOf(condition, report)
+        : `${condition.code}: ${sentenceOf(condition, report)}`,
+    ),
     others: plain(report.others),
     url: publicUrl === null ? null : `${publicUrl}/incidents/${encodeURIComponent(id)}`,
     runbookUrl: publicUrl === null ? null : `${publicUrl}/runbooks/${runbook}`,
@@ -82,10 +87,20 @@ function conditionsOf(report: Report): readonly IncidentCondition[] {
   return [...main, ...told.filter((condition) => !main.includes(condition))]
 }
 
+/** A condition keeps its worst state and that time's sentence, which is no longer true of an incident that improved. */
+function wasWorse({ state }: IncidentCondition, report: Report): boolean {
+  return severity(state) > severity(report.state)
+}
+
+function sentenceOf(condition: IncidentCondition, report: Report): string {
+  const sentence = plain(condition.message)
+  return wasWorse(condition, report) ? `${condition.code}, at worst ${sentence}` : sentence
+}
+
 /** The sentences of the conditions that give the incident its state. */
 function reasonOf(report: Report): string {
-  const { state } = report
-  const sentences = mainConditions({ conditions: conditionsOf(report), state }).map(({ message }) => plain(message))
+  const main = mainConditions({ conditions: conditionsOf(report), state: report.state })
+  const sentences = main.map((condition) => sentenceOf(condition, report))
   const distinct = [...new Set(sentences)].filter((sentence) => sentence !== '')
   return distinct.slice(0, MOST_REASONS).join('; ')
 }

@@ -450,6 +450,15 @@ describe('warnings', () => {
     ])
   })
 
+  test('may send what opens at once, without waiting for more', () => {
+    const hook = { name: 'hook', type: 'webhook', url: 'https://hooks.example.org', group_wait: '0s' }
+    const notify = { group_wait: '0s', channels: [hook, { ...hook, name: 'other', group_wait: '5s' }] }
+
+    const { config } = valid(configFromObject(minimal({ rest: { notify } }), '/', {}))
+
+    expect(config.notify.channels.map(({ groupWaitMs }) => groupWaitMs)).toEqual([0, 5000])
+  })
+
   test('a route of the gateway without a gateway is said', () => {
     const channels = [{ name: 'am', type: 'alertmanager', urls: ['http://127.0.0.1:9093'] }]
     const notify = { channels, routes: [{ gateway: true, channels: ['am'] }] }
