@@ -127,6 +127,8 @@ function wholeWords(text: string): string {
 const REDACTED = '[redacted]'
 /** Shorter parts of a URL (`v3`, `rpc`) are not keys, and redacting them would remove half of any response. */
 const MIN_CHARACTERS = 4
+/** Shorter parts would also be found in other texts. */
+const MIN_BASE64_CHARACTERS = 8
 /** Number of characters scanned for each character returned. */
 const READ_AHEAD = 8
 /** Length of the longest encoding of one character, `\\u0026#x41;`. */
@@ -137,7 +139,18 @@ function formsOf(secret: string): string[] {
   return [secret, decoded(secret)].flatMap((form) => {
     const bytes = Buffer.from(form)
     const encoded = ['base64', 'base64url', 'hex', 'latin1'] as const
-    return [form, ...encoded.map((encoding) => bytes.toString(encoding).replace(/=+$/, ''))].map(lowerCase)
+    const whole = encoded.map((encoding) => bytes.toString(encoding).replace(/=+$/, ''))
+    return [form, ...whole, ...partsInBase64(bytes)].map(lowerCase)
+  })
+}
+
+/** How `bytes` look within a longer text in base64, without the characters that they share with their neighbours. */
+function partsInBase64(bytes: Buffer): string[] {
+  return [0, 1, 2].flatMap((before) => {
+    const text = Buffer.concat([Buffer.alloc(before), bytes])
+    const range = [Math.ceil((before * 8) / 6), Math.floor((text.length * 8) / 6)] as const
+    const parts = (['base64', 'base64url'] as const).map((encoding) => text.toString(encoding).slice(...range))
+    return parts.filter(({ length }) => length >= MIN_BASE64_CHARACTERS)
   })
 }
 

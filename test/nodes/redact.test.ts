@@ -51,6 +51,19 @@ test.each([
   expect(shown).toBe('{"error":"no such key [redacted]!"}')
 })
 
+test.each([0, 1, 2, 3, 4, 5])(
+  'a secret within a longer text in base64 is removed, %i bytes after its beginning',
+  (before) => {
+    for (const encoding of ['base64', 'base64url'] as const) {
+      const text = Buffer.from(`${'>'.repeat(before)}CANARY-PATH and CANARYTOKEN?~~`).toString(encoding)
+      const shown = redact(text)
+
+      expect(shown.split('[redacted]')).toHaveLength(3)
+      expect(Buffer.from(shown.split('[redacted]').at(-1) ?? '', encoding).toString()).not.toContain('TOKEN')
+    }
+  },
+)
+
 test('what is no secret stays: a node’s answer is there to be read', () => {
   const answer = '{"jsonrpc":"2.0","id":3,"result":{"number":"0x12","rpc":"v3","n":1}}'
 
