@@ -24,8 +24,8 @@ export async function startTemporaryPostgres(
   try {
     writeFileSync(secret, password, { mode: 0o600 })
     if (owner !== null) for (const path of [folder, secret]) chownSync(path, owner.uid, owner.gid)
-    // Without a session of its own, Ctrl-C would end it before its clients.
-    const own = { cwd: folder, ...owner }
+    // It may run as another user, so it gets no secrets of the environment.
+    const own = { cwd: folder, env: { PATH: env['PATH'] }, ...owner }
     const login = ['--username', USER, '--pwfile', secret, '--auth', 'scram-sha-256']
     await promisify(execFile)(join(programs, 'initdb'), ['-D', data, ...login, '--no-sync', '--encoding', 'UTF8'], own)
     const port = await freePort()
@@ -33,6 +33,7 @@ export async function startTemporaryPostgres(
     const child = spawn(join(programs, 'postgres'), ['-D', data, ...settings], {
       ...own,
       stdio: ['ignore', 'ignore', 'pipe'],
+      // Without a session of its own, Ctrl-C would end it before its clients.
       detached: true,
     })
     server = child

@@ -1,9 +1,9 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { chmodSync, mkdtempSync, readdirSync, rmdirSync } from 'node:fs'
+import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { startTemporaryPostgres } from '../../src/commands/temporary-postgres.ts'
 import { until } from '../support/daemon.ts'
 import { hasPostgres } from '../support/postgres.ts'
@@ -70,4 +70,25 @@ test.runIf(hasPostgres())(
 
 test('without an installed PostgreSQL no server is started', async () => {
   expect(await startTemporaryPostgres({ PATH: '/nowhere' }, '/nowhere')).toBeNull()
+})
+
+// It may run as another user, whose other processes can read its environment.
+test.runIf(hasPostgres())('PostgreSQL gets no secrets of the environment', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'heartline-test-'))
+  onTestFinished(() => rmSync(folder, { recursive: true }))
+  chmodSync(folder, 0o777)
+  const seen = join(folder, 'seen')
+  for (const [program, status] of Object.entries({ initdb: 0, postgres: 1 })) {
+    writeFileSync(join(folder, program), `#!/bin/sh\nenv >> '${seen}'\nexit ${status}\n`)
+    chmodSync(join(folder, program), 0o755)
+  }
+  const env = { ...process.env, PATH: `${folder}:${process.env.PATH}`, PROVIDER_KEY: 'of-a-provider' }
+  vi.stubEnv('PROVIDER_KEY', env.PROVIDER_KEY)
+  onTestFinished(() => void vi.unstubAllEnvs())
+
+  await expect(startTemporaryPostgres(env, '/nowhere')).rejects.toThrow('PostgreSQL did not start')
+
+  const lines = readFileSync(seen, 'utf8').split('\n')
+  expect(lines.filter((line) => line.startsWith('PATH='))).toEqual([`PATH=${env.PATH}`, `PATH=${env.PATH}`])
+  expect(lines.filter((line) => line.includes('of-a-provider'))).toEqual([])
 })
