@@ -21,8 +21,7 @@ export function createAccess({ token, public: isPublic, host, hosts }: AccessOpt
     judge(request: FastifyRequest, visibility: Visibility): Audience | 'refused' | 'misdirected' {
       const { authorization } = request.headers
       if (expected === null) {
-        // A request without `Host` cannot come from a browser.
-        const name = nameOf(request.headers.host ?? 'localhost')
+        const name = hostOf(request)
         const isOurs = isLoopback(name) || known.has(name) || name === addressOf(request.socket.localAddress)
         return isOurs ? 'private' : 'misdirected'
       }
@@ -76,7 +75,7 @@ export function clientAddress({ headers, socket }: FastifyRequest): string {
  * Whether no page of another site sent the request. Browsers send `Origin` with everything that can change something, and
  * `Sec-Fetch-Site` to secure origins, also where a proxy changes `Host`.
  */
-function isSameOrigin({ headers }: FastifyRequest): boolean {
+export function isSameOrigin({ headers }: FastifyRequest): boolean {
   const site = headers['sec-fetch-site']
   if (site !== undefined) return site === 'same-origin'
   const { origin, host } = headers
@@ -99,6 +98,14 @@ function isFromHere({ headers, socket }: FastifyRequest): boolean {
 function entriesOf(header: string | readonly string[] | undefined): string[] {
   const text = String(header ?? '')
   return text === '' ? [] : text.split(',')
+}
+
+/** The name that a request is for; empty if a proxy could read another one (RFC 9112, section 3.2). */
+function hostOf({ raw, headers }: FastifyRequest): string {
+  const hosts = raw.rawHeaders.filter((name, at) => at % 2 === 0 && name.toLowerCase() === 'host')
+  if (hosts.length > 1 || raw.url?.startsWith('/') !== true) return ''
+  // A request without `Host` cannot come from a browser.
+  return nameOf(headers.host ?? 'localhost')
 }
 
 /** A host without port, brackets and final dot, in lower case; the whole text if it is no host. */

@@ -6,6 +6,7 @@ import type { Inspected, Inspection, PollStep } from '../core/verdict/inspection
 import { renderProbe } from '../metrics/probe-series.ts'
 import { CONTENT_TYPES, type Format } from '../metrics/registry.ts'
 import type { BoardEntry } from '../state/board.ts'
+import { isSameOrigin } from './access.ts'
 import { metricsFormat } from './negotiation.ts'
 import { oneOf, parameter } from './parameters.ts'
 import { sendProblem, sendUnknown } from './problem.ts'
@@ -47,8 +48,7 @@ export function registerProbe(
   })
   app.get('/probe', route, async (request, reply) => {
     // A page of another site must not make a visitor's browser poll nodes, which may cost money.
-    const site = request.headers['sec-fetch-site']
-    if (site === 'cross-site' || site === 'same-site') {
+    if (request.headers['sec-fetch-site'] !== 'none' && !isSameOrigin(request)) {
       return sendProblem(reply, { status: 403, detail: 'Probes cannot be started by pages of other sites.' })
     }
     const { target, debug } = request.query

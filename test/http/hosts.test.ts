@@ -1,4 +1,5 @@
 import { request } from 'node:http'
+import { connect } from 'node:net'
 import { afterEach, describe, expect, test } from 'vitest'
 import { ProblemView } from '../../src/http/wire-common.ts'
 import { Secret } from '../../src/secret.ts'
@@ -26,6 +27,18 @@ function ask(port: number, host: string, path = '/'): Promise<{ status: number; 
     })
       .on('error', reject)
       .end()
+  })
+}
+
+/** The status of the answer to these lines, sent as they are. */
+function askRaw(port: number, ...lines: string[]): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const socket = connect(port, '127.0.0.1', () => socket.write(`${lines.join('\r\n')}\r\n\r\n`))
+    socket.on('error', reject)
+    socket.once('data', (bytes) => {
+      resolve(Number(bytes.toString('latin1').slice(9, 12)))
+      socket.destroy()
+    })
   })
 }
 
@@ -67,6 +80,16 @@ describe('without a token', () => {
     }
   })
 
+  test('a request whose host could be read in two ways is misdirected', async () => {
+    const port = await listening()
+
+    expect(await askRaw(port, 'GET / HTTP/1.1', 'Host: localhost')).toBe(200)
+    expect(await askRaw(port, 'GET / HTTP/1.0')).toBe(200)
+    expect(await askRaw(port, 'GET / HTTP/1.1', 'Host: localhost', 'Host: attacker.example')).toBe(421)
+    expect(await askRaw(port, 'GET / HTTP/1.1', 'Host: localhost', 'hOST: localhost')).toBe(421)
+    expect(await askRaw(port, 'GET http://attacker.example/ HTTP/1.1', 'Host: localhost')).toBe(421)
+  })
+
   test('an address of this listener is answered, though it is bound to all', async () => {
     const port = await listening({ options: { host: '0.0.0.0' } })
 
@@ -82,12 +105,15 @@ test('with a token every name is answered', async () => {
 })
 
 test.each([
-  ['cross-site', 403],
-  ['same-site', 403],
-  ['same-origin', 503],
-  ['none', 503],
-  [undefined, 503],
-])('a probe that a browser sends from %s gets %i', async (site, status) => {
+  [{ 'sec-fetch-site': 'cross-site' }, 403],
+  [{ 'sec-fetch-site': 'same-site' }, 403],
+  [{ 'sec-fetch-site': 'same-origin' }, 503],
+  [{ 'sec-fetch-site': 'none' }, 503],
+  [{ origin: 'http://attacker.example' }, 403],
+  [{ origin: 'null' }, 403],
+  [{ origin: 'http://localhost:9780', host: 'localhost:9780' }, 503],
+  [{}, 503],
+])('a probe that a browser sends with %o gets %i', async (headers, status) => {
   let probes = 0
   const { server } = setUp({
     inspect: async () => {
@@ -95,7 +121,6 @@ test.each([
       return { kind: 'no-place' }
     },
   })
-  const headers = site === undefined ? {} : { 'sec-fetch-site': site }
 
   const answer = await server.inject({ url: '/probe?target=avalanche/own-1', headers })
 
