@@ -65,22 +65,49 @@ export async function sendCompressed(
   reply: FastifyReply,
   body: string | CompressibleText,
 ): Promise<FastifyReply> {
-  const { text, compressed } = typeof body === 'string' ? compressible(body) : body
+  const whole = typeof body === 'string' ? compressible(body) : body
   addVary(reply, 'Accept-Encoding')
-  const encoding = text.length < SMALLEST_COMPRESSED ? undefined : ENCODINGS.find((one) => accepts(one, request))
-  if (encoding === undefined) return reply.send(text)
-  return reply.header('content-encoding', encoding).send(await compressed(encoding))
+  const encoding = encodingFor(request, whole.text)
+  const compressed = encoding === null ? null : whole.compressed(encoding)
+  if (encoding === null || compressed === null) return reply.send(whole.text)
+  return reply.header('content-encoding', encoding).send(await compressed)
+}
+
+/** Resolves when `body` is compressed as `sendCompressed` will send it. */
+export async function compressFor(request: FastifyRequest, body: CompressibleText): Promise<void> {
+  const encoding = encodingFor(request, body.text)
+  if (encoding !== null) await body.compressed(encoding)
+}
+
+function encodingFor(request: FastifyRequest, text: string): Encoding | null {
+  return text.length < SMALLEST_COMPRESSED ? null : (ENCODINGS.find((one) => accepts(one, request)) ?? null)
 }
 
 /** Wraps a text that is sent many times, so that it is compressed once for each encoding, off the event loop. */
 export function compressible(text: string): CompressibleText {
-  const compressed: Partial<Record<Encoding, Promise<Buffer>>> = {}
-  return { text, compressed: (encoding) => (compressed[encoding] ??= COMPRESS[encoding](text)) }
+  const kept: Partial<Record<Encoding, Promise<Buffer>>> = {}
+  return {
+    text,
+    compressed(encoding) {
+      if (kept[encoding] === undefined && underWay >= MOST_AT_ONCE) return null
+      return (kept[encoding] ??= compress(encoding, text))
+    },
+  }
+}
+
+async function compress(encoding: Encoding, text: string): Promise<Buffer> {
+  underWay++
+  try {
+    return await COMPRESS[encoding](text)
+  } finally {
+    underWay--
+  }
 }
 
 export interface CompressibleText {
   readonly text: string
-  compressed(encoding: Encoding): Promise<Buffer>
+  /** `null` while too many other texts are compressed: then it is sent as it is. */
+  compressed(encoding: Encoding): Promise<Buffer> | null
 }
 
 export function addVary(reply: FastifyReply, header: string): void {
@@ -99,6 +126,9 @@ const COMPRESS: Readonly<Record<Encoding, (text: string) => Promise<Buffer>>> = 
   br: (text) => brotlied(text, { params: { [constants.BROTLI_PARAM_QUALITY]: 5 } }),
   gzip: (text) => gzipped(text, { level: 4 }),
 }
+/** Compressing takes the time of other threads, and on a machine with few cores that of polls too. */
+const MOST_AT_ONCE = 2
+let underWay = 0
 /** A shorter text fits into one packet uncompressed. */
 const SMALLEST_COMPRESSED = 1200
 

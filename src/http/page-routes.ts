@@ -10,7 +10,7 @@ import { FairQueue } from '../core/fair-share.ts'
 import { clientAddress } from './access.ts'
 import { registerEmbed } from './embed.ts'
 import { incidentSummary } from './incident-views.ts'
-import { type CompressibleText, compressible, sendCompressed } from './negotiation.ts'
+import { type CompressibleText, compressFor, compressible, sendCompressed } from './negotiation.ts'
 import { type Assets, registerAssets } from './page-assets.ts'
 import { type PageSourcesDeps, pageSources } from './page-sources.ts'
 import { sendProblem } from './problem.ts'
@@ -45,17 +45,21 @@ interface Page {
 
 /** After a view was drawn, drawing pauses for this many times as long. */
 const REST_PER_DRAWING = 3
+/** The same while more than `CROWD` requests wait: this many people do not open a page at once, a flood does. */
+const REST_IN_CROWD = 9
+const CROWD = 16
 /** Requests that wait to be drawn. */
 const MOST_WAITING = 256
 
 /**
- * Draws views one at a time, one client after the other, and in at most a quarter of the time: a view of many endpoints takes
- * milliseconds, and its address can be varied without end.
+ * Draws and compresses views one at a time, one client after the other, and in at most a quarter of the time, or a tenth while
+ * many wait: a view of many endpoints takes milliseconds, and its address can be varied without end.
  */
 export class DrawingTurns {
   readonly #clock: Pick<Clock, 'monotonic' | 'after'>
   readonly #waiting = new FairQueue<() => void>()
   #restsUntil = 0
+  #isBusy = false
   #isPlanned = false
 
   constructor(clock: Pick<Clock, 'monotonic' | 'after'>) {
@@ -63,30 +67,37 @@ export class DrawingTurns {
   }
 
   /** `null` if too many wait already. `client`: by address; `null` with the token. */
-  async draw<T>(client: string | null, work: () => T): Promise<T | null> {
+  async draw<T>(client: string | null, work: () => Promise<T>): Promise<T | null> {
     if (this.#waiting.size >= MOST_WAITING) return null
-    if (this.#waiting.size > 0 || this.#clock.monotonic() < this.#restsUntil) {
+    if (this.#isBusy || this.#waiting.size > 0 || this.#clock.monotonic() < this.#restsUntil) {
       await new Promise<void>((resolve) => {
         this.#waiting.add(client, resolve)
         this.#plan()
       })
     }
+    this.#isBusy = true
     const startedAt = this.#clock.monotonic()
     try {
-      return work()
+      return await work()
     } finally {
       const endedAt = this.#clock.monotonic()
-      this.#restsUntil = endedAt + REST_PER_DRAWING * (endedAt - startedAt)
+      const rest = this.#waiting.size > CROWD ? REST_IN_CROWD : REST_PER_DRAWING
+      this.#restsUntil = endedAt + rest * (endedAt - startedAt)
+      this.#isBusy = false
       this.#plan()
     }
   }
 
   #plan(): void {
-    if (this.#isPlanned || this.#waiting.size === 0) return
+    if (this.#isBusy || this.#isPlanned || this.#waiting.size === 0) return
     this.#isPlanned = true
     this.#clock.after(this.#restsUntil - this.#clock.monotonic(), () => {
       this.#isPlanned = false
-      this.#waiting.next(() => true)?.item()
+      const next = this.#waiting.next(() => true)
+      if (next === null) return
+      // The work begins in a later microtask.
+      this.#isBusy = true
+      next.item()
     })
   }
 }
@@ -112,17 +123,25 @@ export function registerPage(app: App, deps: PageRoutesDeps) {
       params: { ...(request.params as Record<string, string>) },
       query: lastOfEach(request.query as Record<string, string | string[]>),
     }
-    const [{ view: chosen }] = await Promise.all([LOADERS[view](), writers[audience].prepare()])
+    const { view: chosen } = await LOADERS[view]()
     const answer = await chosen.load(pageSources(deps, audience), route, clock.now())
-    const model = modelOf(route, audience, statusFor(audience))
-    if (!answer.ok) return noticed(model, answer.why)
-    const whole = { ...model, data: answer.value }
-    await chosen.prepare?.(whole)
-    return inTurn(request, () => ({ code: 200, html: compressible(documentOf(chosen, view, whole)) }))
+    return inTurn(request, async (status) => {
+      const model = modelOf(route, audience, status)
+      if (!answer.ok) return noticed(model, answer.why)
+      const whole = { ...model, data: answer.value }
+      await chosen.prepare?.(whole)
+      return { code: 200, html: compressible(documentOf(chosen, view, whole)) }
+    })
   }
 
-  function inTurn(request: FastifyRequest, work: () => Page): Promise<Page | null> {
-    return turns.draw(hasToken && request.audience === 'private' ? null : clientAddress(request), work)
+  function inTurn(request: FastifyRequest, work: (status: StatusView) => Page | Promise<Page>): Promise<Page | null> {
+    const { audience } = request
+    return turns.draw(hasToken && audience === 'private' ? null : clientAddress(request), async () => {
+      await writers[audience].prepare()
+      const page = await work(statusFor(audience))
+      await compressFor(request, page.html)
+      return page
+    })
   }
 
   function statusFor(audience: Audience): StatusView {
@@ -199,7 +218,7 @@ export function registerPage(app: App, deps: PageRoutesDeps) {
     /** Sends 404 as a page instead of a problem document. */
     async sendMissing(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
       const { audience } = request
-      const page = await inTurn(request, () => noticed(modelOf(NO_ROUTE, audience, statusFor(audience)), 'missing'))
+      const page = await inTurn(request, (status) => noticed(modelOf(NO_ROUTE, audience, status), 'missing'))
       return send(request, reply, page)
     },
 

@@ -2,12 +2,13 @@ import { beforeEach, expect, test, vi } from 'vitest'
 import { network } from '../support/network.ts'
 import { NODE, setUp } from './setting.ts'
 
-const compressed = vi.hoisted(() => ({ times: 0 }))
+const compressed = vi.hoisted(() => ({ times: 0, isHeld: false, held: [] as (() => void)[] }))
 vi.mock('node:zlib', async (original) => {
   const zlib = await original<typeof import('node:zlib')>()
   const gzip = (...args: Parameters<typeof zlib.gzip>) => {
     compressed.times++
-    zlib.gzip(...args)
+    if (compressed.isHeld) compressed.held.push(() => zlib.gzip(...args))
+    else zlib.gzip(...args)
   }
   const brotliCompress = (...args: Parameters<typeof zlib.brotliCompress>) => {
     compressed.times++
@@ -41,4 +42,24 @@ test('a client that takes no compressed replies costs no compression', async () 
   await setUp().server.inject({ url: '/', headers: { 'accept-encoding': 'identity' } })
 
   expect(compressed.times).toBe(0)
+})
+
+test('while two texts are compressed, others are sent as they are, and later ones compressed again', async () => {
+  const endpoints = Array.from({ length: 20 }, (_, at) => ({ ...NODE, name: `node-${at}` }))
+  const { server, world } = setUp({ networks: [{ network: network(), endpoints }] })
+  await world.pollAll()
+  const ask = (n: number) => server.inject({ url: `/api/v1/strips?hours=${n}`, headers: { 'accept-encoding': 'gzip' } })
+  compressed.isHeld = true
+
+  const first = [ask(20), ask(21)]
+  await expect.poll(() => compressed.held.length).toBe(2)
+  const third = await ask(22)
+  compressed.isHeld = false
+  for (const go of compressed.held.splice(0)) go()
+  const others = [...(await Promise.all(first)), await ask(23)]
+
+  expect(third.headers['content-encoding']).toBeUndefined()
+  expect(third.headers.vary).toContain('Accept-Encoding')
+  expect(third.json()).toHaveProperty('strips')
+  expect(others.map(({ headers }) => headers['content-encoding'])).toEqual(['gzip', 'gzip', 'gzip'])
 })

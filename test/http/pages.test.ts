@@ -27,7 +27,7 @@ describe('pages that many clients want at once', () => {
     const turns = new DrawingTurns({ after: fake.after, monotonic: () => fake.monotonic() + drawingMs })
     const drawn: string[] = []
     const draw = (client: string) =>
-      turns.draw(client, () => {
+      turns.draw(client, async () => {
         drawn.push(client)
         drawingMs += 5
       })
@@ -44,6 +44,48 @@ describe('pages that many clients want at once', () => {
     // 50 pauses of three times 5 ms.
     expect(fake.monotonic() - startedAt).toBeGreaterThanOrEqual(50 * 15)
     await Promise.all(all)
+  })
+
+  test.each([
+    ['three', 16, 15],
+    ['nine, while more than 16 wait,', 18, 45],
+  ])('are drawn after a pause of %s times their drawing', async (_, waiting, pauseMs) => {
+    const fake = createFakeClock()
+    let drawingMs = 0
+    const turns = new DrawingTurns({ after: fake.after, monotonic: () => fake.monotonic() + drawingMs })
+    let drawn = 0
+    const all = Array.from({ length: 1 + waiting }, () =>
+      turns.draw('10.0.0.1', async () => {
+        drawn++
+        drawingMs += 5
+      }),
+    )
+
+    await fake.advance(pauseMs - 1)
+    expect(drawn).toBe(1)
+    await fake.advance(1)
+    expect(drawn).toBe(2)
+
+    await fake.advance(20 * pauseMs)
+    await Promise.all(all)
+  })
+
+  test('are drawn when the one before is finished, whatever it waits for', async () => {
+    const fake = createFakeClock()
+    const turns = new DrawingTurns(fake)
+    let compressed = () => {}
+    let drawn = 0
+    const first = turns.draw('10.0.0.1', () => new Promise<void>((resolve) => (compressed = resolve)))
+    const second = turns.draw('10.0.0.2', async () => drawn++)
+
+    await fake.advance(10_000)
+    expect(drawn).toBe(0)
+    compressed()
+    await first
+    await fake.advance(30_000)
+
+    await second
+    expect(drawn).toBe(1)
   })
 
   test('are refused while 256 wait', async () => {
