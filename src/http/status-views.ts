@@ -8,7 +8,7 @@ import type { Condition, ConditionCode, State } from '../core/verdict/condition.
 import { NOT_COMPARABLE } from '../core/verdict/findings.ts'
 import { type HeadStanding, type Health, headHolds, stateAt, stateSince } from '../core/verdict/health.ts'
 import { networkState } from '../core/verdict/network-state.ts'
-import { type BoardEntry, type BoardNetwork, type ReferenceHead, shownState } from '../state/board.ts'
+import { type BoardEntry, type BoardNetwork, knownStanding, type ReferenceHead, shownState } from '../state/board.ts'
 import type { IncidentLog } from '../state/incident-log.ts'
 import { time, timeOrNull } from './rfc3339.ts'
 import type {
@@ -127,22 +127,19 @@ export function shownSince({ health, maintenance }: BoardEntry, now: UnixMs): Un
   return since ?? stateSince(health, now)
 }
 
-/** A network without its endpoints. */
-export function networkSummary(
-  { standing, endpoints }: BoardNetwork,
-  now: UnixMs,
-  audience: Audience,
-): Omit<NetworkView, 'endpoints'> {
-  const { network, halted, forked } = standing
+/** A network without its endpoints. An unknown halt or fork is none. */
+export function networkSummary(of: BoardNetwork, now: UnixMs, audience: Audience): Omit<NetworkView, 'endpoints'> {
+  const { network } = of.standing
+  const { heads, halted, forked } = knownStanding(of, now)
   return {
     name: network.name,
     title: network.title,
     family: network.family,
     ...(audience === 'private' && network.explorerUrl !== undefined ? { explorer_url: network.explorerUrl } : {}),
-    state: networkState(endpoints.map((entry) => shownState(entry, now))),
-    halted,
-    forked,
-    heads: audience === 'private' ? standing.heads.map(referenceView) : [],
+    state: networkState(of.endpoints.map((entry) => shownState(entry, now))),
+    halted: halted === true,
+    forked: forked === true,
+    heads: audience === 'private' ? heads.map(referenceView) : [],
   }
 }
 

@@ -6,7 +6,7 @@ import type { Network, Shard } from '../core/network.ts'
 import type { UnixMs } from '../core/time.ts'
 import type { Availability, AvailabilityWindow } from '../core/verdict/availability.ts'
 import type { State } from '../core/verdict/condition.ts'
-import { type Health, stateAt } from '../core/verdict/health.ts'
+import { type Health, headHolds, stateAt } from '../core/verdict/health.ts'
 import type { NetworkReference } from '../core/verdict/network-chains.ts'
 
 export type { Availability, AvailabilityWindow } from '../core/verdict/availability.ts'
@@ -185,6 +185,27 @@ export const NO_PLACES: readonly Place[] = []
 export function shownState({ health, maintenance }: BoardEntry, now: UnixMs): State {
   return maintenance.length > 0 && periodAt(maintenance, now) !== null ? 'maintenance' : stateAt(health, now)
 }
+
+/**
+ * What is known of a network at `now`: heads that an endpoint still has, and whether it is halted or forked. `null` while
+ * no endpoint has a current head, as when Heartline itself is impaired.
+ */
+export function knownStanding({ standing, endpoints }: BoardNetwork, now: UnixMs): KnownStanding {
+  const isKnown = (shard?: Shard) =>
+    endpoints.some(({ health }) =>
+      health.heads.some((head) => (shard === undefined || head.shard === shard) && headHolds(head, health, now)),
+    )
+  if (!isKnown()) return UNKNOWN_STANDING
+  const { heads, halted, forked } = standing
+  return { heads: heads.filter(({ shard }) => isKnown(shard)), halted, forked }
+}
+
+export interface KnownStanding extends Pick<NetworkStanding, 'heads'> {
+  readonly halted: boolean | null
+  readonly forked: boolean | null
+}
+
+const UNKNOWN_STANDING: KnownStanding = Object.freeze({ heads: [], halted: null, forked: null })
 
 export interface BoardNetwork {
   readonly standing: NetworkStanding

@@ -290,6 +290,26 @@ describe('/api/v1/status', () => {
     },
   )
 
+  test('has no heads, no halt and no fork of a network while no endpoint has a current head', async () => {
+    const { server, world, clock } = setUp()
+    const before = await read(server, '/api/v1/status', StatusView)
+    await world.pollAll()
+    for (const { standing } of world.board.networks())
+      world.board.putStanding({ ...standing, forked: true, halted: true }, true)
+    const known = await read(server, '/api/v1/status', StatusView)
+
+    await clock.advance(60_000)
+
+    const after = await read(server, '/api/v1/status', StatusView)
+    const shown = ({ networks }: typeof after) =>
+      networks.map(({ heads, halted, forked }) => [heads.length > 0, halted, forked])
+    const [unknown, all] = [
+      [false, false, false],
+      [true, true, true],
+    ]
+    expect([before, known, after].map((status) => shown(status)[0])).toEqual([unknown, all, unknown])
+  })
+
   test('answers HEAD like GET, without the body', async () => {
     const { server } = setUp()
 

@@ -260,6 +260,38 @@ describe('the chain of a network', () => {
   })
 })
 
+describe('what is unknown of a network', () => {
+  const NAMES = ['block_height', 'block_timestamp_seconds', 'branches', 'halted', 'forked'] as const
+  const shown = (text: string) => NAMES.filter((name) => series(text, `network_${name}`).length > 0)
+
+  test('is absent before the first head, and after the last one has expired', async () => {
+    const { clock, metrics, world } = setUp()
+    expect(shown(await metrics.render())).toEqual([])
+    await world.pollAll()
+    expect(shown(await metrics.render())).toEqual(NAMES)
+
+    await clock.advance(2 * own.intervalMs + 1)
+
+    expect(shown(await metrics.render())).toEqual([])
+  })
+
+  test('is absent at once where the polls of all its endpoints failed through our own fault', async () => {
+    const { clock, metrics, world } = setUp()
+    await world.pollAll()
+    for (const { standing } of world.board.networks())
+      world.board.putStanding({ ...standing, forked: true, halted: true }, true)
+    const outcome = bad({ kind: 'local-resources', code: 'EMFILE' })
+
+    await world.poll(own, { liveness: outcome, heads: [{ shard: null, outcome }] })
+    await clock.advance(1)
+    expect(shown(await metrics.render())).toEqual(NAMES)
+    await world.poll(other, { liveness: outcome, heads: [{ shard: null, outcome }] })
+    await clock.advance(1)
+
+    expect(shown(await metrics.render())).toEqual([])
+  })
+})
+
 describe('the checks of a node on itself', () => {
   test('cannot break a line or repeat a series', async () => {
     const { metrics, world } = setUp()
