@@ -150,7 +150,7 @@ describe('the other commands', () => {
 })
 
 describe('demo', () => {
-  test('prints the page’s address last, shows nine nodes and a gateway in use, and leaves nothing behind', async () => {
+  test('prints the page’s address last, shows nine nodes, a gateway in use and a message that was sent, and leaves nothing behind', async () => {
     const child = spawn(process.execPath, [MAIN, 'demo', '--port', '0'], { env: { ...process.env, TMPDIR: folder } })
     let out = ''
     child.stdout.on('data', (chunk) => {
@@ -179,6 +179,12 @@ describe('demo', () => {
       const asked = (name: string) => callers.find((caller) => caller.name === name)?.requests ?? 0
       return asked('you') > 0 && asked('background') > 12
     }, 'the gateway is used')
+    await until(async () => {
+      const { deliveries } = (await (await fetch(`${url}api/v1/notifications`)).json()) as {
+        deliveries: { channel: string; result: string | null }[]
+      }
+      return deliveries.some(({ channel, result }) => channel === 'demo' && result === 'sent')
+    }, 'a message about a fault has reached the receiver of the demo')
     child.kill('SIGINT')
     expect(await new Promise((resolve) => child.once('exit', resolve))).toBe(0)
     expect(readdirSync(folder)).toEqual(['heartline.yaml'])
