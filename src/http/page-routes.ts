@@ -230,6 +230,8 @@ export function registerPage(app: App, deps: PageRoutesDeps) {
   }
 }
 
+export type Pages = ReturnType<typeof registerPage>
+
 const LOGO_ROUTE = operation({
   visibility: 'always',
   summary: 'The logo of the page',

@@ -7,7 +7,8 @@ import type { Log } from '../log.ts'
 import type { Board } from '../state/board.ts'
 import type { HistoryBucket, Store } from '../store/store.ts'
 import { notesFor } from './note-routes.ts'
-import { type EndpointFigures, renderPostMortem } from './post-mortem.ts'
+import { renderPostMortem } from './post-mortem.ts'
+import type { EndpointFigures } from './post-mortem-figures.ts'
 import type { Audience } from './wire-status.ts'
 
 export type PostMortemWriter = ReturnType<typeof createPostMortemWriter>

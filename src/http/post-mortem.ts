@@ -4,10 +4,9 @@ import type { Note } from '../core/incident/note.ts'
 import type { MaintenancePeriod } from '../core/maintenance.ts'
 import { METACHAIN } from '../core/network.ts'
 import { humanDuration, type UnixMs } from '../core/time.ts'
-import type { State } from '../core/verdict/condition.ts'
-import type { HistoryBucket } from '../store/store.ts'
 import { sentenceOf } from './incident-views.ts'
-import { blocks, milliseconds, number, printable, span, stamp, table, wrap } from './plain-text.ts'
+import { blocks, milliseconds, number, printable, span, stamp, wrap } from './plain-text.ts'
+import { type EndpointFigures, figureLines, hasHistory, periodNotes, timelineLines } from './post-mortem-figures.ts'
 import type { Audience } from './wire-status.ts'
 
 /** Renders an incident as plain text in 78 columns, with its conditions, changes and measurements. Times are UTC. */
@@ -16,8 +15,8 @@ export function renderPostMortem(of: PostMortem): string {
     header(of),
     section('Conditions', conditions(of)),
     section('What happened', happened(of)),
-    section('Before, during, after', figures(of)),
-    section('Timeline', timeline(of)),
+    section('Before, during, after', ofAudience(of, figureLines)),
+    section('Timeline', ofAudience(of, timelineLines)),
     section('Notes by people', writtenNotes(of)),
     section('Notes', notes(of)),
   ]
@@ -41,17 +40,6 @@ export interface PostMortem {
   readonly maintenance: readonly MaintenancePeriod[]
 }
 
-/** The history of one endpoint; a bucket is `null` if its period does not exist yet or could not be read. */
-export interface EndpointFigures {
-  readonly endpoint: string
-  readonly before: HistoryBucket | null
-  readonly during: HistoryBucket | null
-  readonly after: HistoryBucket | null
-  /** Empty for network-wide incidents. */
-  readonly timeline: readonly HistoryBucket[]
-  readonly stepMs: number
-}
-
 /** In one word: `down`, `degraded`, `halted` or `forked`. */
 export function kindOf({ cause, state }: Pick<Incident, 'cause' | 'state'>): string {
   return cause === 'endpoint' || cause === 'outage' ? state : cause
@@ -59,6 +47,11 @@ export function kindOf({ cause, state }: Pick<Incident, 'cause' | 'state'>): str
 
 function section(title: string, lines: readonly string[]): readonly string[] {
   return lines.length === 0 ? [] : [title.toUpperCase(), ...lines]
+}
+
+/** Figures are not for the public. */
+function ofAudience({ audience, figures }: PostMortem, lines: (all: readonly EndpointFigures[]) => string[]) {
+  return audience === 'public' ? [] : lines(figures)
 }
 
 function header({ incident, title, now, audience }: PostMortem): string[] {
@@ -152,86 +145,6 @@ function sampleText({ endpoint, shard, height, lagBlocks, latencyMs }: IncidentS
   return `${where}: ${seen}${behind}, answered in ${milliseconds(latencyMs)}`
 }
 
-/** Without stored polls, the time in state `unknown` says nothing about the endpoint. */
-function hasHistory({ before, during, after }: EndpointFigures): boolean {
-  return [before, during, after].some((bucket) => bucket !== null && bucket.polls > 0)
-}
-
-function figures({ figures, audience }: PostMortem): string[] {
-  if (audience === 'public') return []
-  return figures.filter(hasHistory).flatMap((of) => {
-    const rows = (['before', 'during', 'after'] as const).flatMap((when) => {
-      const bucket = of[when]
-      return bucket === null ? [] : [[when, ...cells(bucket)]]
-    })
-    const titles = ['', 'last height', 'behind', 'p50', 'p95', 'slowest']
-    const durations = (['before', 'during', 'after'] as const).flatMap((when) => {
-      const bucket = of[when]
-      return bucket === null ? [] : wrap(`${when} ${statesOf(bucket)}`, '    time: ', '          ')
-    })
-    return [...wrap(of.endpoint, '  '), ...table([titles, ...rows], '    ', [1, 2, 3, 4, 5]), ...durations]
-  })
-}
-
-function cells({ height, lagBlocksMax, latencyP50Ms, latencyP95Ms, latencyMaxMs }: HistoryBucket): string[] {
-  return [
-    height === null ? '-' : number(height),
-    lagBlocksMax === null ? '-' : number(lagBlocksMax),
-    ...[latencyP50Ms, latencyP95Ms, latencyMaxMs].map((ms) => (ms === null ? '-' : milliseconds(ms))),
-  ]
-}
-
-const STATE_TIMES = [
-  ['down', 'downMs'],
-  ['degraded', 'degradedMs'],
-  ['up', 'upMs'],
-  ['maintenance', 'maintenanceMs'],
-  ['unknown', 'unknownMs'],
-] as const satisfies readonly (readonly [State, keyof HistoryBucket])[]
-
-/** Less time in a state is a rounding error. */
-const SHORTEST_MS = 500
-
-function statesOf(bucket: HistoryBucket): string {
-  return STATE_TIMES.filter(([, key]) => bucket[key] >= SHORTEST_MS)
-    .map(([state, key]) => `${state} ${span(bucket[key])}`)
-    .join(', ')
-}
-
-function timeline({ figures, audience }: PostMortem): string[] {
-  if (audience === 'public') return []
-  return figures.filter(hasHistory).flatMap(({ endpoint, timeline: buckets, stepMs }) => {
-    if (buckets.length === 0) return []
-    const rows = buckets.flatMap((bucket, at) => {
-      if (isEmpty(bucket)) {
-        const previous = buckets[at - 1]
-        if (previous !== undefined && isEmpty(previous)) return []
-        const next = buckets.findIndex((one, later) => later > at && !isEmpty(one))
-        const until = buckets[next]?.start ?? bucket.start + (buckets.length - at) * stepMs
-        return [[stamp(bucket.start).slice(5), '-', '-', '-', '-', `unknown until ${stamp(until).slice(11)}`]]
-      }
-      const states = STATE_TIMES.filter(([, key]) => bucket[key] >= SHORTEST_MS).map(([state]) => state)
-      const [height = '', lag = '', p50 = '', , slowest = ''] = cells(bucket)
-      return [
-        [
-          stamp(bucket.start).slice(5),
-          height,
-          lag,
-          p50,
-          slowest,
-          states.slice(0, 2).join(', ') + (states.length > 2 ? ' …' : ''),
-        ],
-      ]
-    })
-    const titles = ['from', 'height', 'behind', 'p50', 'slowest', 'state']
-    return [...wrap(`${endpoint}, in steps of ${span(stepMs)}`, '  '), ...table([titles, ...rows], '  ', [1, 2, 3, 4])]
-  })
-}
-
-function isEmpty({ polls, upMs, degradedMs, downMs, maintenanceMs }: HistoryBucket): boolean {
-  return polls === 0 && upMs + degradedMs + downMs + maintenanceMs < SHORTEST_MS
-}
-
 function writtenNotes({ notes, audience }: PostMortem): string[] {
   return notes.flatMap(({ at, isPublic, text }) => {
     const label = audience === 'private' && isPublic ? '(public) ' : ''
@@ -276,33 +189,4 @@ function notes(of: PostMortem): string[] {
     }
   }
   return notes.flatMap((text) => wrap(text, '  - ', '    '))
-}
-
-function periodNotes({ endpoint, during, timeline, stepMs }: EndpointFigures): string[] {
-  if (during === null) return []
-  const within = (key: 'unknownMs' | 'maintenanceMs') => {
-    const touched = timeline.filter(
-      (bucket) => bucket[key] >= SHORTEST_MS && bucket.start + stepMs > during.start && bucket.start < endOf(during),
-    )
-    const [first, last] = [touched[0], touched.at(-1)]
-    return first === undefined || last === undefined
-      ? ''
-      : ` (between ${stamp(Math.max(first.start, during.start))} and ${stamp(Math.min(last.start + stepMs, endOf(during)))})`
-  }
-  const notes: string[] = []
-  if (during.unknownMs >= SHORTEST_MS) {
-    notes.push(
-      `The state of ${endpoint} is unknown for ${span(during.unknownMs)} of it${within('unknownMs')}: Heartline was not running or could not judge. That time counts neither as good nor as bad.`,
-    )
-  }
-  if (during.maintenanceMs >= SHORTEST_MS) {
-    notes.push(
-      `${span(during.maintenanceMs)} of it were planned maintenance of ${endpoint}${within('maintenanceMs')}, which counts neither as good nor as bad.`,
-    )
-  }
-  return notes
-}
-
-function endOf(bucket: HistoryBucket): UnixMs {
-  return bucket.start + STATE_TIMES.reduce((sum, [, key]) => sum + bucket[key], 0)
 }

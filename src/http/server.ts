@@ -1,9 +1,8 @@
 import type { Server as HttpsServer } from 'node:https'
-import type { AddressInfo, Socket } from 'node:net'
+import type { AddressInfo } from 'node:net'
 import fastify, { type FastifyInstance } from 'fastify'
-import { hasZodFastifySchemaValidationErrors, validatorCompiler, type ZodTypeProvider } from 'fastify-type-provider-zod'
+import { validatorCompiler, type ZodTypeProvider } from 'fastify-type-provider-zod'
 import { PacedReads } from '../gateway/paced-reads.ts'
-import { placeOf } from '../log.ts'
 import { type AccessOptions, createAccess, sendMisdirected, sendRefusal, type Visibility } from './access.ts'
 import { registerBadge } from './badge.ts'
 import { registerBlocks } from './blocks.ts'
@@ -11,6 +10,7 @@ import { registerCluster } from './cluster-route.ts'
 import { type Connections, limitConnections } from './connections.ts'
 import { createDaySource, registerDays } from './days.ts'
 import { registerEndpoint } from './endpoint-routes.ts'
+import { addErrors, clientErrorHandler, knownPaths } from './errors.ts'
 import { createEventStream } from './event-stream.ts'
 import { registerEvents } from './events-route.ts'
 import { registerFeed } from './feed.ts'
@@ -22,10 +22,10 @@ import { registerNotes } from './note-routes.ts'
 import { registerNotifications } from './notification-routes.ts'
 import { registerObserver } from './observer-route.ts'
 import { describeRoutes } from './openapi.ts'
-import { type Brand, registerPage } from './page-routes.ts'
+import { type Brand, type Pages, registerPage } from './page-routes.ts'
 import { createPostMortemWriter } from './post-mortem-writer.ts'
 import { registerProbe } from './probe-route.ts'
-import { fieldErrors, parameterErrors, problemBody, sendBadQuery, sendProblem } from './problem.ts'
+import { sendProblem } from './problem.ts'
 import { registerPrometheus } from './prometheus-routes.ts'
 import type { App, RouteDeps } from './route.ts'
 import { readRunbooks, registerRunbooks } from './runbooks.ts'
@@ -64,14 +64,13 @@ export function createHttpServer({ options, ...deps }: HttpServerDeps) {
   const strips = createStripSource({ ...deps, scopes })
   const days = createDaySource({ ...deps, scopes })
   const runbooks = readRunbooks()
-  const paths: KnownPath[] = []
 
   app.setValidatorCompiler(validatorCompiler)
   app.setSerializerCompiler(() => JSON.stringify)
   app.decorateRequest('audience', 'public')
   // A web page can send a form or plain text anywhere, but no JSON.
   app.removeContentTypeParser('text/plain')
-  app.addHook('onRoute', ({ url, method }) => void paths.push({ pattern: patternOf(url), methods: [method].flat() }))
+  const paths = knownPaths(app)
   app.addHook('onResponse', (request, reply, done) => {
     metrics.httpRequest(request.routeOptions.url ?? 'none', reply.statusCode, reply.elapsedTime)
     done()
@@ -176,8 +175,6 @@ export interface Certificate {
 
 export type HttpServer = ReturnType<typeof createHttpServer>
 
-type Pages = ReturnType<typeof registerPage>
-
 function addAccess(app: App, options: AccessOptions, pages: Pages): void {
   const access = createAccess(options)
   app.addHook('onRequest', async (request, reply) => {
@@ -202,40 +199,6 @@ function addAccess(app: App, options: AccessOptions, pages: Pages): void {
 function addMemoryLimit(app: App, connections: Connections): void {
   app.addHook('onSend', async (_request, _reply, payload) => {
     if (typeof payload === 'string' || Buffer.isBuffer(payload)) connections.makeRoom(payload.length)
-  })
-}
-
-interface KnownPath {
-  readonly pattern: RegExp
-  readonly methods: readonly string[]
-}
-
-function addErrors(app: App, { log }: Pick<RouteDeps, 'log'>, pages: Pages, paths: readonly KnownPath[]): void {
-  app.setNotFoundHandler((request, reply) => {
-    const path = request.url.split('?', 1)[0] ?? ''
-    if (request.method === 'GET' && prefersHtml(request)) return pages.sendMissing(request, reply)
-    const methods = new Set(paths.filter(({ pattern }) => pattern.test(path)).flatMap((known) => known.methods))
-    if (methods.size === 0 || methods.has(request.method)) {
-      return sendProblem(reply, {
-        status: 404,
-        detail: 'No resource has this path. The paths of the API are listed at /openapi.json.',
-      })
-    }
-    const allowed = [...methods].join(', ')
-    return sendProblem(reply.header('allow', allowed), { status: 405, detail: `This resource allows ${allowed}.` })
-  })
-  app.setErrorHandler((error: Error & { statusCode?: number; code?: string }, request, reply) => {
-    if (hasZodFastifySchemaValidationErrors(error)) {
-      const { validation } = error
-      const isBody = error.validationContext === 'body'
-      return sendBadQuery(reply, isBody ? fieldErrors(validation) : parameterErrors(request.query, validation))
-    }
-    const status = error.statusCode ?? 500
-    if (status === 415) return sendProblem(reply, { status, detail: 'Send JSON, as `Content-Type: application/json`.' })
-    if (status >= 400 && status < 500) return sendProblem(reply, { status, detail: 'The request cannot be read.' })
-    const { code = null } = error
-    log.error({ route: request.routeOptions.url ?? null, error: placeOf(error), code }, 'request failed')
-    return sendProblem(reply, { status: 500, detail: 'Heartline failed to answer; its log says more.' })
   })
 }
 
@@ -286,23 +249,4 @@ function createApp({ tls, timeouts = TIMEOUTS }: HttpServerOptions): App {
       ? fastify({ ...common, http: limits })
       : fastify({ ...common, https: { ...limits, handshakeTimeout: headersMs, cert: tls.cert, key: tls.key } })
   return app.withTypeProvider<ZodTypeProvider>()
-}
-
-/** Responds to requests that are not HTTP, too slow or too large. */
-function clientErrorHandler(error: Error & { code?: string }, socket: Socket): void {
-  if (error.code === 'ECONNRESET' || socket.destroyed || !socket.writable) return void socket.destroy()
-  const [status, reason]: [number, string] =
-    error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
-      ? [408, 'Request Timeout']
-      : error.code === 'HPE_HEADER_OVERFLOW'
-        ? [431, 'Request Header Fields Too Large']
-        : [400, 'Bad Request']
-  const body = JSON.stringify(problemBody({ status, detail: 'The request cannot be read.' }))
-  const head = `HTTP/1.1 ${status} ${reason}\r\nContent-Type: application/problem+json; charset=utf-8\r\n`
-  socket.end(`${head}Content-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`)
-}
-
-function patternOf(url: string): RegExp {
-  const escaped = url.replace(/[.+?^${}()|[\]\\]/g, '\\$&')
-  return new RegExp(`^${escaped.replace(/:\w+/g, '[^/]+').replace(/\*$/, '.*')}$`)
 }

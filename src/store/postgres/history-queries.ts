@@ -32,10 +32,8 @@ export async function selectStoredPolls(
   return found.map(storedOf)
 }
 
-function storedOf({ at, state, fresh, failure, latencyUs, height, lagBlocks, heartbeatLagMs, ...row }: VantagePoll) {
-  const latencyMs = latencyUs === null ? null : latencyUs / 1000
-  const { contiguousFailures } = row
-  return { at, state, fresh, failure, latencyMs, height, lagBlocks, heartbeatLagMs, contiguousFailures }
+function storedOf({ latencyUs, endpointId: _id, vantageId: _vantage, lastAt: _last, ...poll }: VantagePoll): StoredPoll {
+  return { ...poll, latencyMs: latencyUs === null ? null : latencyUs / 1000 }
 }
 
 /** Reads what the shared arithmetic will ask for, in one snapshot, and has it computed. */
