@@ -1,4 +1,6 @@
 import type { DaysView, StripsView } from '../src/http/wire-history.ts'
+import { followActions } from './actions.ts'
+import { loadStyle, markSnapshot, showState } from './document.ts'
 import { checkDaemon, follow, type LiveConnection } from './live.ts'
 import { render } from './render.ts'
 import { overviewApi } from './request.ts'
@@ -7,7 +9,7 @@ import { createSettings } from './settings.ts'
 import { dropKept, takeOver } from './take-over.ts'
 import { tick } from './ticking.ts'
 import type { ChartGroup } from './views/chart-group.ts'
-import { frame, iconOf, markedTitle, toneOfAll } from './views/frame.ts'
+import { frame } from './views/frame.ts'
 import { type Route, routeOf } from './views/route.ts'
 import { LOADERS } from './views/table.ts'
 import type { Access, Answer, Model, Sources, View } from './views/view.ts'
@@ -80,7 +82,7 @@ function drawNow(): void {
   if (order?.route !== shown.route || holdsOrder?.(page) !== true) order = current
   const now = { ...current, orderedBy: order }
   wasStale = now.contact.kind === 'stale'
-  if (now.status === null && !isTakenOver) return markSnapshot(now)
+  if (now.status === null && !isTakenOver) return markSnapshot(page, now)
   const view = shown.drawnView
   const isFirst = !isTakenOver
   const missing = view.prepare?.(now, isFirst) ?? null
@@ -104,43 +106,10 @@ function drawNow(): void {
   if (charts !== undefined) drawCharts(charts)
 }
 
-/** Shows the state in the tab's title and icon. */
-function showState(view: View, now: Model): void {
-  document.title = markedTitle(view.title(now), now)
-  const icon = document.querySelector<HTMLLinkElement>('link[rel=icon]')
-  const path = new URL(iconOf(toneOfAll(now)), import.meta.url).pathname
-  if (icon !== null && icon.getAttribute('href') !== path) icon.href = path
-}
-
 function drawCharts(group: ChartGroup): void {
   void import('./charts.ts').then(({ showCharts }) =>
     showCharts({ page, group, goTo, theme: settings.current().theme }),
   )
-}
-
-/** Marks the page that the daemon drew as stale, if no data has arrived since. */
-function markSnapshot({ contact }: Model): void {
-  if (contact.kind !== 'stale') return
-  page.querySelector('main')?.classList.add('stale')
-  page.querySelector('.verdict')?.setAttribute('class', 'verdict unknown')
-  page.querySelector('.verdict > .mark')?.remove()
-  const verdict = page.querySelector('.verdict h1')
-  const drawnAt = page.querySelector('.printed')?.textContent?.replace(WORDS.asOf(''), '') ?? ''
-  const note = WORDS.staleVerdict(drawnAt)
-  if (verdict !== null) verdict.textContent = note
-  else if (page.querySelector('.lost') === null) page.querySelector('main')?.prepend(lostNote(note))
-  document.title = `? ${document.title.replace(/^[^\p{L}\p{N}]+/u, '')}`
-  const lamp = page.querySelector('.lamp')
-  if (lamp === null) return
-  lamp.className = 'lamp off'
-  lamp.replaceChildren(document.createElement('i'), WORDS.stale(contact.forSeconds))
-}
-
-function lostNote(text: string): HTMLElement {
-  const note = document.createElement('p')
-  note.className = 'lost'
-  note.textContent = text
-  return note
 }
 
 /** Opens another view without a page load; falls back to a page load. */
@@ -191,20 +160,6 @@ function goTo(path: string): void {
 async function showAnswer(route: Route, view: View, answer: Answer<unknown>): Promise<Shown> {
   const drawnView = answer.ok ? view : (await import('./views/notice.ts')).noticeView(answer.why)
   return { route, view, answer, drawnView }
-}
-
-function loadStyle(name: string): Promise<void> {
-  const { href } = new URL(`./views/${name}.css`, import.meta.url)
-  if (document.querySelector(`link[href="${new URL(href).pathname}"]`) !== null) return Promise.resolve()
-  return new Promise((resolve) => {
-    const link = document.createElement('link')
-    link.rel = 'stylesheet'
-    link.href = new URL(href).pathname
-    // A view is readable without its style sheet.
-    link.addEventListener('load', () => resolve())
-    link.addEventListener('error', () => resolve())
-    document.head.append(link)
-  })
 }
 
 /** Search, filter and order are in the address, so that it can be sent. */
@@ -262,9 +217,6 @@ function signOut(): void {
 const otherTabs = new BroadcastChannel('heartline')
 otherTabs.addEventListener('message', () => void refresh())
 
-/** A file that cannot be loaded: the page says elsewhere that the daemon does not respond. */
-function ignored(): void {}
-
 async function submitForm(form: HTMLFormElement): Promise<void> {
   const forms = await import('./forms.ts').catch(() => null)
   if (forms !== null)
@@ -279,61 +231,13 @@ async function showWritten(): Promise<void> {
   drawNow()
 }
 
-document.addEventListener('click', (event) => {
-  if (!(event.target instanceof Element)) return
-  const button = event.target.closest<HTMLElement>('[data-set], [data-fold], [data-act]')
-  const { set, fold, act } = button?.dataset ?? {}
-  if (set === 'theme' || set === 'zone' || set === 'density') return settings.next(set)
-  if (fold !== undefined) return settings.fold(fold)
-  if (act === 'sign-out') return signOut()
-  if (act === 'palette') return openPalette()
-  if (act === 'help') return openHelp()
-  if (act === 'copy' && button !== null) return void import('./copy.ts').then(({ copy }) => copy(button)).catch(ignored)
-  const isPlain = event.button === 0 && !event.ctrlKey && !event.metaKey && !event.shiftKey && !event.altKey
-  const link = event.target.closest('a')
-  if (!isPlain || event.defaultPrevented || link === null || link.target !== '' || link.hasAttribute('download')) return
-  const to = new URL(link.href)
-  // Fragments, other sites and addresses that are not views are left to the browser.
-  if (to.origin !== location.origin || (to.hash !== '' && to.pathname === location.pathname)) return
-  if (routeOf(to.pathname) === null) return
-  event.preventDefault()
-  void navigate(to, 'push')
-})
-
 document.addEventListener('submit', (event) => {
   // No form is submitted by the browser: the token must not appear in an address.
   event.preventDefault()
   if (event.target instanceof HTMLFormElement) void submitForm(event.target)
 })
 
-document.addEventListener('input', ({ target }) => {
-  if (target instanceof HTMLInputElement && target.id === 'search') ask('q', target.value)
-  if (target instanceof HTMLSelectElement && target.dataset.ask !== undefined) ask(target.dataset.ask, target.value)
-})
-
-function openPalette(): void {
-  const known = { status: connection?.current().status ?? null, incidents: connection?.current().incidents ?? [] }
-  void import('./palette.ts').then(({ showPalette }) => showPalette({ ...known, goTo })).catch(ignored)
-}
-
-function openHelp(): void {
-  void import('./help.ts').then(({ showHelp }) => showHelp()).catch(ignored)
-}
-
-document.addEventListener('keydown', (event) => {
-  if (event.key === 'k' && (event.ctrlKey || event.metaKey)) {
-    event.preventDefault()
-    return openPalette()
-  }
-  if (event.ctrlKey || event.metaKey || event.altKey) return
-  if (event.target instanceof Element && event.target.closest('input, select, textarea') !== null) return
-  if (event.key === '?') return openHelp()
-  if (event.key !== '/') return
-  const search = document.getElementById('search')
-  if (search === null) return
-  event.preventDefault()
-  search.focus()
-})
+followActions({ settings, signOut, ask, goTo, known: () => connection?.current() ?? null })
 
 addEventListener('popstate', () => void navigate(new URL(location.href), 'back'))
 

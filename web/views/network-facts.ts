@@ -1,6 +1,9 @@
 import type { NetworkView } from '../../src/http/wire-status.ts'
-import { html, type TemplateResult } from './lit.ts'
+import { shardName, ticking } from './endpoint-row.ts'
+import { count } from './format.ts'
+import { html, nothing, type TemplateResult } from './lit.ts'
 import { atHead, tally } from './model.ts'
+import type { Model } from './view.ts'
 import { WORDS } from './words.ts'
 
 /** `2 of 3 at head`; a halted chain has no current head. */
@@ -14,4 +17,17 @@ export function stateCounts({ endpoints }: NetworkView): TemplateResult {
   const counts = tally(endpoints)
   const parts = (['down', 'degraded', 'unknown', 'maintenance'] as const).filter((state) => counts[state] > 0)
   return html`${parts.map((state) => html`<span class=${state}>${counts[state]} ${WORDS.states[state].toLowerCase()}</span>`)}`
+}
+
+/** The newest block of a shard. */
+export function headTip(
+  head: NetworkView['heads'][number],
+  zone: Model['settings']['zone'],
+  nowMs: number,
+): TemplateResult {
+  return html`<span class="tip">
+    ${head.shard === null ? nothing : html`<span class="shard">${shardName(head.shard)}</span>`}
+    <b>${count(head.height)}</b>
+    ${head.timestamp === null ? nothing : html`<small>${ticking(head.timestamp, zone, nowMs)} ${WORDS.blockAge}</small>`}
+  </span>`
 }

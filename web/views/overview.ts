@@ -1,11 +1,11 @@
 import type { DaysView, StripsView, StripView } from '../../src/http/wire-history.ts'
 import type { EndpointView, NetworkView, StateView, StatusView } from '../../src/http/wire-status.ts'
-import { endpointRow, shardName, ticking } from './endpoint-row.ts'
-import { count, moment, unbroken } from './format.ts'
+import { endpointRow } from './endpoint-row.ts'
+import { moment, unbroken } from './format.ts'
 import { guard, html, nothing, repeat, type TemplateResult } from './lit.ts'
 import { mark } from './mark.ts'
 import { inOrderOf, isHealthy, networksWorstFirst, toneOf, worstFirst } from './model.ts'
-import { stateCounts, whereTheyAre } from './network-facts.ts'
+import { headTip, stateCounts, whereTheyAre } from './network-facts.ts'
 import { networkPath } from './route.ts'
 import { stripHours } from './strip.ts'
 import { verdictSentence } from './verdict-sentence.ts'
@@ -193,7 +193,7 @@ function networkSection(
         </p>
         ${network.halted ? html`<p class="alarm">${WORDS.halted}</p>` : nothing}
         ${network.forked ? html`<p class="alarm">${WORDS.forked}</p>` : nothing}
-        <p class="tips">${network.heads.map((head) => tip(head, settings.zone, nowMs))}</p>
+        <p class="tips">${network.heads.map((head) => headTip(head, settings.zone, nowMs))}</p>
         <button
           type="button"
           class="fold"
@@ -296,12 +296,4 @@ function emptyColumns(endpoints: readonly EndpointView[]): string | typeof nothi
     ...(endpoints.some(({ liveness }) => liveness !== null) ? [] : ['no-failures']),
   ]
   return empty.length === 0 ? nothing : empty.join(' ')
-}
-
-function tip(head: NetworkView['heads'][number], zone: Model['settings']['zone'], nowMs: number): TemplateResult {
-  return html`<span class="tip">
-    ${head.shard === null ? nothing : html`<span class="shard">${shardName(head.shard)}</span>`}
-    <b>${count(head.height)}</b>
-    ${head.timestamp === null ? nothing : html`<small>${ticking(head.timestamp, zone, nowMs)} ${WORDS.blockAge}</small>`}
-  </span>`
 }

@@ -1,0 +1,75 @@
+import type { LiveConnection } from './live.ts'
+import type { SettingsStore } from './settings.ts'
+import { routeOf } from './views/route.ts'
+
+/** Follows clicks, keys and fields on every view. */
+export function followActions({ settings, signOut, ask, goTo, known }: Actions): void {
+  function openPalette(): void {
+    const { status = null, incidents = [] } = known() ?? {}
+    void import('./palette.ts').then(({ showPalette }) => showPalette({ status, incidents, goTo })).catch(ignored)
+  }
+
+  document.addEventListener('click', (event) => {
+    if (!(event.target instanceof Element)) return
+    const button = event.target.closest<HTMLElement>('[data-set], [data-fold], [data-act]')
+    const { set, fold, act } = button?.dataset ?? {}
+    if (set === 'theme' || set === 'zone' || set === 'density') return settings.next(set)
+    if (fold !== undefined) return settings.fold(fold)
+    if (act === 'sign-out') return signOut()
+    if (act === 'palette') return openPalette()
+    if (act === 'help') return openHelp()
+    if (act === 'copy' && button !== null) return copyBeside(button)
+    const isPlain = event.button === 0 && !event.ctrlKey && !event.metaKey && !event.shiftKey && !event.altKey
+    const link = event.target.closest('a')
+    if (!isPlain || event.defaultPrevented || link === null || link.target !== '' || link.hasAttribute('download'))
+      return
+    const to = new URL(link.href)
+    // Fragments, other sites and addresses that are not views are left to the browser.
+    if (to.origin !== location.origin || (to.hash !== '' && to.pathname === location.pathname)) return
+    if (routeOf(to.pathname) === null) return
+    event.preventDefault()
+    goTo(to.href)
+  })
+
+  document.addEventListener('input', ({ target }) => {
+    if (target instanceof HTMLInputElement && target.id === 'search') ask('q', target.value)
+    if (target instanceof HTMLSelectElement && target.dataset.ask !== undefined) ask(target.dataset.ask, target.value)
+  })
+
+  document.addEventListener('keydown', (event) => {
+    if (event.key === 'k' && (event.ctrlKey || event.metaKey)) {
+      event.preventDefault()
+      return openPalette()
+    }
+    if (event.ctrlKey || event.metaKey || event.altKey) return
+    if (event.target instanceof Element && event.target.closest('input, select, textarea') !== null) return
+    if (event.key === '?') return openHelp()
+    if (event.key !== '/') return
+    const search = document.getElementById('search')
+    if (search === null) return
+    event.preventDefault()
+    search.focus()
+  })
+}
+
+interface Actions {
+  readonly settings: Pick<SettingsStore, 'next' | 'fold'>
+  readonly signOut: () => void
+  /** Changes the query of the address. */
+  readonly ask: (name: string, value: string) => void
+  /** Opens another view. */
+  readonly goTo: (path: string) => void
+  /** The live data; `null` without any. */
+  readonly known: () => ReturnType<LiveConnection['current']> | null
+}
+
+function openHelp(): void {
+  void import('./help.ts').then(({ showHelp }) => showHelp()).catch(ignored)
+}
+
+function copyBeside(button: HTMLElement): void {
+  void import('./copy.ts').then(({ copy }) => copy(button)).catch(ignored)
+}
+
+/** A file that cannot be loaded: the page says elsewhere that the daemon does not respond. */
+function ignored(): void {}

@@ -1,0 +1,51 @@
+import { iconOf, markedTitle, toneOfAll } from './views/frame.ts'
+import type { Model, View } from './views/view.ts'
+import { WORDS } from './views/words.ts'
+
+/** Shows the state in the tab's title and icon. */
+export function showState(view: View, now: Model): void {
+  document.title = markedTitle(view.title(now), now)
+  const icon = document.querySelector<HTMLLinkElement>('link[rel=icon]')
+  const path = new URL(iconOf(toneOfAll(now)), import.meta.url).pathname
+  if (icon !== null && icon.getAttribute('href') !== path) icon.href = path
+}
+
+/** Marks the page that the daemon drew as stale, if no data has arrived since. */
+export function markSnapshot(page: HTMLElement, { contact }: Model): void {
+  if (contact.kind !== 'stale') return
+  page.querySelector('main')?.classList.add('stale')
+  page.querySelector('.verdict')?.setAttribute('class', 'verdict unknown')
+  page.querySelector('.verdict > .mark')?.remove()
+  const verdict = page.querySelector('.verdict h1')
+  const drawnAt = page.querySelector('.printed')?.textContent?.replace(WORDS.asOf(''), '') ?? ''
+  const note = WORDS.staleVerdict(drawnAt)
+  if (verdict !== null) verdict.textContent = note
+  else if (page.querySelector('.lost') === null) page.querySelector('main')?.prepend(lostNote(note))
+  document.title = `? ${document.title.replace(/^[^\p{L}\p{N}]+/u, '')}`
+  const lamp = page.querySelector('.lamp')
+  if (lamp === null) return
+  lamp.className = 'lamp off'
+  lamp.replaceChildren(document.createElement('i'), WORDS.stale(contact.forSeconds))
+}
+
+function lostNote(text: string): HTMLElement {
+  const note = document.createElement('p')
+  note.className = 'lost'
+  note.textContent = text
+  return note
+}
+
+/** Resolves when the style sheet of a view is there, or cannot be loaded. */
+export function loadStyle(name: string): Promise<void> {
+  const { href } = new URL(`./views/${name}.css`, import.meta.url)
+  if (document.querySelector(`link[href="${new URL(href).pathname}"]`) !== null) return Promise.resolve()
+  return new Promise((resolve) => {
+    const link = document.createElement('link')
+    link.rel = 'stylesheet'
+    link.href = new URL(href).pathname
+    // A view is readable without its style sheet.
+    link.addEventListener('load', () => resolve())
+    link.addEventListener('error', () => resolve())
+    document.head.append(link)
+  })
+}
