@@ -300,6 +300,22 @@ test('every room of src has its row in the table', () => {
   expect(rooms.filter((room) => !ROOMS.includes(room))).toEqual([])
 })
 
+test.each(['src', 'web'])('no file of %s has more than 300 lines', (folder) => {
+  const files = readdirSync(join(checkout, folder), { recursive: true, encoding: 'utf8' }).filter((file) =>
+    /\.(?:ts|css)$/.test(file),
+  )
+
+  const long = files.flatMap((file) => {
+    const { length } = readFileSync(join(checkout, folder, file), 'utf8')
+      .trimEnd()
+      .split('\n')
+    return length > 300 ? [`${folder}/${file} has ${length}`] : []
+  })
+
+  expect(files.length).toBeGreaterThan(100)
+  expect(long).toEqual([])
+})
+
 function roomOf(file: string): string {
   return (file.split('/')[0] ?? '').replace(/\.ts$/, '')
 }
