@@ -5,9 +5,8 @@ import { noticeView } from '../../web/views/notice.ts'
 import { PATHS, type Route, VIEW_NAMES, type ViewName } from '../../web/views/route.ts'
 import { LOADERS } from '../../web/views/table.ts'
 import { type Access, DEFAULT_SETTINGS, type Model, type View } from '../../web/views/view.ts'
-import type { Clock } from '../clock.ts'
-import { FairQueue } from '../core/fair-share.ts'
 import { clientAddress } from './access.ts'
+import { DrawingTurns } from './drawing-turns.ts'
 import { registerEmbed } from './embed.ts'
 import { incidentSummary } from './incident-views.ts'
 import { type CompressibleText, compressFor, compressible, sendCompressed } from './negotiation.ts'
@@ -41,65 +40,6 @@ const MOST_OVERVIEWS = 16
 interface Page {
   readonly code: number
   readonly html: CompressibleText
-}
-
-/** After a view was drawn, drawing pauses for this many times as long. */
-const REST_PER_DRAWING = 3
-/** The same while more than `CROWD` requests wait: this many people do not open a page at once, a flood does. */
-const REST_IN_CROWD = 9
-const CROWD = 16
-/** Requests that wait to be drawn. */
-const MOST_WAITING = 256
-
-/**
- * Draws and compresses views one at a time, one client after the other, and in at most a quarter of the time, or a tenth while
- * many wait: a view of many endpoints takes milliseconds, and its address can be varied without end.
- */
-export class DrawingTurns {
-  readonly #clock: Pick<Clock, 'monotonic' | 'after'>
-  readonly #waiting = new FairQueue<() => void>()
-  #restsUntil = 0
-  #isBusy = false
-  #isPlanned = false
-
-  constructor(clock: Pick<Clock, 'monotonic' | 'after'>) {
-    this.#clock = clock
-  }
-
-  /** `null` if too many wait already. `client`: by address; `null` with the token. */
-  async draw<T>(client: string | null, work: () => Promise<T>): Promise<T | null> {
-    if (this.#waiting.size >= MOST_WAITING) return null
-    if (this.#isBusy || this.#waiting.size > 0 || this.#clock.monotonic() < this.#restsUntil) {
-      await new Promise<void>((resolve) => {
-        this.#waiting.add(client, resolve)
-        this.#plan()
-      })
-    }
-    this.#isBusy = true
-    const startedAt = this.#clock.monotonic()
-    try {
-      return await work()
-    } finally {
-      const endedAt = this.#clock.monotonic()
-      const rest = this.#waiting.size > CROWD ? REST_IN_CROWD : REST_PER_DRAWING
-      this.#restsUntil = endedAt + rest * (endedAt - startedAt)
-      this.#isBusy = false
-      this.#plan()
-    }
-  }
-
-  #plan(): void {
-    if (this.#isBusy || this.#isPlanned || this.#waiting.size === 0) return
-    this.#isPlanned = true
-    this.#clock.after(this.#restsUntil - this.#clock.monotonic(), () => {
-      this.#isPlanned = false
-      const next = this.#waiting.next(() => true)
-      if (next === null) return
-      // The work begins in a later microtask.
-      this.#isBusy = true
-      next.item()
-    })
-  }
 }
 
 /** Serves every view at its own path, rendered by the daemon for the first paint, and the page's assets. */

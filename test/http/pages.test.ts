@@ -1,7 +1,7 @@
 import { brotliDecompressSync, gunzipSync } from 'node:zlib'
 import { Window } from 'happy-dom'
 import { describe, expect, test } from 'vitest'
-import { DrawingTurns } from '../../src/http/page-routes.ts'
+import { DrawingTurns } from '../../src/http/drawing-turns.ts'
 import { Secret } from '../../src/secret.ts'
 import { createFakeClock } from '../support/fake-clock.ts'
 import { incident } from '../support/incident.ts'
