@@ -8,7 +8,6 @@ import type { PollStep } from '../../src/core/verdict/inspection.ts'
 import { createProber, type NodeTarget } from '../../src/nodes/probe.ts'
 import { Secret } from '../../src/secret.ts'
 import { recorded } from '../chains/support.ts'
-import { startAnvil } from '../support/anvil.ts'
 import { createFakeClock } from '../support/fake-clock.ts'
 import { endpoint } from '../support/network.ts'
 
@@ -89,41 +88,6 @@ async function livenessOf(of: NodeTarget): Promise<Liveness> {
   if (liveness?.ok !== true) throw new Error(`failed: ${JSON.stringify(liveness)}`)
   return liveness.value
 }
-
-describe('three real clients answer each in its own way:', () => {
-  const results = (name: string) => ({
-    ...WELL,
-    net_peerCount: recorded('ethereum/peers-ganache'),
-    web3_clientVersion: recorded(`ethereum/client-${name}`),
-  })
-
-  test('anvil offers no peers', async () => {
-    const anvil = await startAnvil()
-    onTestFinished(() => anvil.stop())
-    const { healthy, checks, report } = await livenessOf(target(anvil.url))
-
-    expect(healthy).toBe(true)
-    expect(checks.map(({ name, offered = true }) => [name, offered])).toEqual([
-      ['eth_syncing', true],
-      ['net_peerCount', false],
-    ])
-    expect(report).toMatchObject({
-      sync: { isSyncing: false },
-      peers: null,
-      client: { name: 'anvil', version: expect.stringMatching(/^v1\./) },
-    })
-  })
-
-  // Recorded: with their dependencies they have 180 MB and 190 MB.
-  test.each([
-    ['ganache', { name: 'Ganache', version: 'v7.9.2' }],
-    ['hardhat', { name: 'HardhatNetwork', version: '2.26.3' }],
-  ])('%s has no peers', async (name, client) => {
-    const { url } = await node(results(name))
-
-    expect((await livenessOf(target(url))).report).toMatchObject({ sync: { isSyncing: false }, peers: 0, client })
-  })
-})
 
 describe('the consensus node', () => {
   test('gets requests too, on connections of its own and without the headers of the execution node', async () => {

@@ -1,6 +1,10 @@
 import { type ChildProcess, spawn } from 'node:child_process'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { createInterface } from 'node:readline'
+import { checkout } from './project.ts'
 
 /** A real Ethereum node, alone with its own chain. */
 export interface Anvil {
@@ -32,6 +36,8 @@ export interface AnvilOptions {
 }
 
 const START_WITHIN_MS = 100_000
+/** Anvil, Ganache and Hardhat say it each in its own words. */
+const LISTENING = /(?:Listening on |server at http:\/\/)127\.0\.0\.1:(\d+)/i
 
 export async function startAnvil({
   chainId = 31_337,
@@ -46,7 +52,7 @@ export async function startAnvil({
     ['--host', '127.0.0.1', '--port', String(port), '--chain-id', String(chainId), ...mining, ...genesis],
     { stdio: ['ignore', 'pipe', 'inherit'] },
   )
-  const listening = await listeningPort(child)
+  const listening = await listeningPort(child, 'anvil')
   const url = `http://127.0.0.1:${listening}`
   let id = 0
 
@@ -77,13 +83,54 @@ export async function startAnvil({
     rollback: async (blocks) => void (await call('anvil_rollback', [blocks])),
     reorg: async (depth) => void (await call('anvil_reorg', [depth, []])),
     signal: (name) => void child.kill(name),
-    stop: () =>
-      new Promise((resolve) => {
-        if (child.exitCode !== null || child.signalCode !== null) return resolve()
-        child.once('exit', () => resolve())
-        child.kill('SIGTERM')
-      }),
+    stop: () => ended(child),
   }
+}
+
+/** Ganache or Hardhat: alone with a chain of its own, a block a second. */
+export async function startOtherNode(
+  client: 'ganache' | 'hardhat',
+): Promise<{ readonly url: string; stop(): Promise<void> }> {
+  const folder = mkdtempSync(join(tmpdir(), `heartline-${client}-`))
+  const config = join(folder, 'hardhat.config.cjs')
+  writeFileSync(config, `module.exports = ${JSON.stringify(HARDHAT_CONFIG)}`)
+  const hardhat = createRequire(import.meta.url).resolve('hardhat/internal/cli/bootstrap.js')
+  const args = {
+    ganache: ['-e', GANACHE],
+    hardhat: [hardhat, '--config', config, 'node', '--hostname', '127.0.0.1', '--port', '0'],
+  }
+  const child = spawn(process.execPath, args[client], {
+    cwd: checkout,
+    env: { ...process.env, HARDHAT_DISABLE_TELEMETRY_PROMPT: 'true' },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  const port = await listeningPort(child, client)
+  return {
+    url: `http://127.0.0.1:${port}`,
+    async stop() {
+      await ended(child)
+      rmSync(folder, { recursive: true })
+    },
+  }
+}
+
+const HARDHAT_CONFIG = {
+  solidity: '0.8.24',
+  networks: { hardhat: { mining: { auto: true, interval: 1000 }, accounts: { count: 1 } } },
+}
+
+/** Its command line takes no free port. */
+const GANACHE = `
+  const server = require('ganache').server({ miner: { blockTime: 1 }, wallet: { totalAccounts: 1 }, logging: { quiet: true } })
+  server.listen(0, '127.0.0.1').then(() => console.log('Listening on 127.0.0.1:' + server.address().port))
+`
+
+function ended(child: ChildProcess): Promise<void> {
+  return new Promise((resolve) => {
+    if (child.exitCode !== null || child.signalCode !== null) return resolve()
+    child.once('exit', () => resolve())
+    child.kill('SIGTERM')
+  })
 }
 
 /** The program itself, not its launcher: a signal must reach it. */
@@ -94,19 +141,19 @@ function binary(): string {
   return createRequire(launcher).resolve(`@foundry-rs/anvil-${process.platform}-${arch}/bin/anvil`)
 }
 
-function listeningPort(child: ChildProcess): Promise<number> {
+function listeningPort(child: ChildProcess, client: string): Promise<number> {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => fail('did not start in time'), START_WITHIN_MS)
     const fail = (why: string) => {
       clearTimeout(timer)
       child.kill('SIGKILL')
-      reject(new Error(`anvil: ${why}`))
+      reject(new Error(`${client}: ${why}`))
     }
     child.once('error', (error) => fail(error.message))
     child.once('exit', (code) => fail(`ended with status ${code}`))
     if (child.stdout === null) return fail('has no output')
     createInterface({ input: child.stdout }).on('line', (line) => {
-      const [, digits] = /^Listening on 127\.0\.0\.1:(\d+)/.exec(line) ?? []
+      const [, digits] = LISTENING.exec(line) ?? []
       if (digits === undefined) return
       clearTimeout(timer)
       child.removeAllListeners('exit')
