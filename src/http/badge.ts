@@ -7,7 +7,7 @@ import { oneOf } from './parameters.ts'
 import { sendUnknown } from './problem.ts'
 import { type App, EndpointPath, NetworkPath, NOT_MODIFIED, operation, type RouteDeps, text } from './route.ts'
 import type { Scopes } from './scopes.ts'
-import { endpointView, networkView } from './status-views.ts'
+import { endpointView, networkView, overallState } from './status-views.ts'
 import { escaped } from './template-text.ts'
 import type { Audience, EndpointView, NetworkView, StateView } from './wire-status.ts'
 
@@ -21,10 +21,10 @@ const Version = z
   .describe('Any text: a new one bypasses caches of the picture')
 const TYPES = ['state', 'availability', 'lag'] as const
 
-/** `GET /badge/:network/:endpoint.svg` and `/badge/:network.svg`: an endpoint or a network as a picture, to embed in other pages. */
+/** `GET /badge.svg`, `/badge/:network.svg` and `/badge/:network/:endpoint.svg`: a state as a picture, to embed in other pages. */
 export function registerBadge(
   app: App,
-  { clock, scopes }: Pick<RouteDeps, 'clock'> & { readonly scopes: Scopes },
+  { clock, scopes, title }: Pick<RouteDeps, 'clock'> & { readonly scopes: Scopes; readonly title: string },
 ): void {
   const route = operation({
     visibility: 'public',
@@ -65,7 +65,20 @@ export function registerBadge(
     const network = board.network(request.params.network)
     if (network === undefined) return sendUnknown(reply, 'network')
     const view = networkView(network, incidents, clock.now(), request.audience)
-    return send(request, reply, badgeSvg({ label: view.title, ...standingOf(view) }))
+    return send(request, reply, badgeSvg({ label: view.title, ...standingOf(view.state, [view]) }))
+  })
+
+  const wholeRoute = operation({
+    visibility: 'public',
+    summary: 'All networks as one picture, to embed in other pages',
+    query: z.strictObject({ v: Version }),
+    answers: { 200: text('SVG, with an `ETag`', 'image/svg+xml'), 304: NOT_MODIFIED },
+  })
+  app.get('/badge.svg', wholeRoute, (request, reply) => {
+    const { board, incidents } = scopes[request.audience]
+    const views = board.networks().map((network) => networkView(network, incidents, clock.now(), request.audience))
+    const state = overallState(board.networks(), clock.now())
+    return send(request, reply, badgeSvg({ label: title, ...standingOf(state, views) }))
   })
 }
 
@@ -75,11 +88,14 @@ function send(request: FastifyRequest, reply: FastifyReply, svg: string): Fastif
 }
 
 /** `up`, `2 of 3 up`, `unstable`, `halted`. */
-function standingOf(view: NetworkView): Omit<Badge, 'label'> {
-  const { state, halted, forked, endpoints } = view
-  const tone = toneOf(state, [view])
-  if (state !== 'up' && state !== 'degraded') return { value: state, tone }
-  if (halted || forked) return { value: halted ? 'halted' : 'forked', tone }
+function standingOf(state: StateView, networks: readonly NetworkView[]): Omit<Badge, 'label'> {
+  const endpoints = networks.flatMap((network) => network.endpoints)
+  const tone = toneOf(state, networks)
+  // One network that is down does not put the others down.
+  const isAlike = networks.every((network) => network.state === state)
+  if (isAlike && state !== 'up' && state !== 'degraded') return { value: state, tone }
+  if (networks.some(({ halted }) => halted)) return { value: 'halted', tone }
+  if (networks.some(({ forked }) => forked)) return { value: 'forked', tone }
   const { up } = tally(endpoints)
   if (up < endpoints.length) return { value: `${up} of ${endpoints.length} up`, tone }
   return { value: tone === 'up' ? 'up' : 'unstable', tone }

@@ -109,7 +109,7 @@ export function createHttpServer({ options, ...deps }: HttpServerDeps) {
     registerNotifications(routes, deps)
     registerSilences(routes, deps)
     registerRunbooks(routes, runbooks)
-    registerBadge(routes, { clock, scopes })
+    registerBadge(routes, { clock, scopes, title: options.publicPage.title })
     registerFeed(routes, { ...deps, scopes })
     registerObserver(routes, { ...deps, grafanaUrl })
     registerCluster(routes, { ...deps, publicUrl: options.publicUrl })

@@ -144,6 +144,27 @@ describe('a badge', () => {
     expect(await said('ethereum')).toBe('Ethereum: down')
   })
 
+  test('of everything counts the endpoints of all networks that its reader may see', async () => {
+    const setting = setUp()
+    const { world, incidents } = setting
+    const publicPage = { title: 'Our nodes', logo: null, networks: ['ethereum'] }
+    const hidden = setUp({ options: { token: new Secret('a token that is long enough'), publicPage } })
+    const said = async ({ server }: Setting) => spoken((await server.inject('/badge.svg?v=1')).body)
+    expect(await said(setting)).toBe('Heartline: unknown')
+
+    await world.pollAll()
+    expect(await said(setting)).toBe('Heartline: up')
+    incidents.put(incident({ network: 'avalanche', endpoint: 'own-2', flapping: true }))
+    expect(await said(setting)).toBe('Heartline: unstable')
+    for (let poll = 0; poll < 2; poll++) {
+      await world.poll(NODE, { heads: [{ shard: null, outcome: bad({ kind: 'refused' }) }] })
+    }
+    expect(await said(setting)).toBe('Heartline: 2 of 3 up')
+
+    await hidden.world.pollAll()
+    expect(await said(hidden)).toBe('Our nodes: up')
+  })
+
   test('shows markup in a title as text', () => {
     const svg = badgeSvg({ label: '</text><script>"&\'', value: 'up', tone: 'up' })
 

@@ -46,6 +46,7 @@ test('/openapi.json describes every route, those of the page too, and every refe
       '/sign-in',
       '/embed/{network}',
       '/logo.svg',
+      '/badge.svg',
       '/badge/{network}.svg',
       '/badge/{network}/{endpoint}.svg',
       '/feed.xml',

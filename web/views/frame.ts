@@ -31,7 +31,7 @@ export function frame(model: Model, view: TemplateResult): TemplateResult {
     <footer class="foot">
       <p class="choices">${choices(settings)}</p>
       <p>
-        ${access === 'closed' ? nothing : html`<a href="/feed.xml">${WORDS.feed}</a> <a href="/runbooks/README">${WORDS.runbooks}</a> <a href="/openapi.json">${WORDS.api}</a> <small>Heartline ${model.version}</small>`} ${access === 'signed-in' ? html`<button type="button" data-act="sign-out">${WORDS.signOut}</button>` : nothing}
+        ${access === 'closed' ? nothing : html`<a href="/runbooks/README">${WORDS.runbooks}</a> <a href="/openapi.json">${WORDS.api}</a> ${access === 'open' ? html`<a href="/metrics">${WORDS.metrics}</a>` : nothing} <a href="/feed.xml">${WORDS.feed}</a> <a href="/badge.svg">${WORDS.badge}</a> <small>Heartline ${model.version}</small>`} ${access === 'signed-in' ? html`<button type="button" data-act="sign-out">${WORDS.signOut}</button>` : nothing}
       </p>
     </footer>
   `

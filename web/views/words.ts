@@ -57,6 +57,8 @@ export const WORDS = {
   runbooks: 'Runbooks',
   feed: 'Incident feed',
   api: 'API',
+  metrics: 'Metrics',
+  badge: 'Badge',
   signIn: 'Sign in',
   signOut: 'Sign out',
   flapping: 'flapping',
