@@ -4,9 +4,8 @@ import { routeOf } from './views/route.ts'
 
 /** Follows clicks, keys and fields on every view. */
 export function followActions({ settings, signOut, ask, goTo, known }: Actions): void {
-  function openPalette(): void {
-    const { status = null, incidents = [] } = known() ?? {}
-    void import('./palette.ts').then(({ showPalette }) => showPalette({ status, incidents, goTo })).catch(ignored)
+  function press(key: string): void {
+    void import('./keys.ts').then((keys) => keys.press(key, { goTo, known })).catch(ignored)
   }
 
   document.addEventListener('click', (event) => {
@@ -16,8 +15,8 @@ export function followActions({ settings, signOut, ask, goTo, known }: Actions):
     if (set === 'theme' || set === 'zone' || set === 'density') return settings.next(set)
     if (fold !== undefined) return settings.fold(fold)
     if (act === 'sign-out') return signOut()
-    if (act === 'palette') return openPalette()
-    if (act === 'help') return openHelp()
+    if (act === 'palette') return press('Ctrl+K')
+    if (act === 'help') return press('?')
     if (act === 'copy' && button !== null) return copyBeside(button)
     const isPlain = event.button === 0 && !event.ctrlKey && !event.metaKey && !event.shiftKey && !event.altKey
     const link = event.target.closest('a')
@@ -37,18 +36,14 @@ export function followActions({ settings, signOut, ask, goTo, known }: Actions):
   })
 
   document.addEventListener('keydown', (event) => {
-    if (event.key === 'k' && (event.ctrlKey || event.metaKey)) {
-      event.preventDefault()
-      return openPalette()
+    const isPalette = event.key === 'k' && (event.ctrlKey || event.metaKey)
+    if (!isPalette) {
+      if (event.ctrlKey || event.metaKey || event.altKey || !/^[?/a-z]$/.test(event.key)) return
+      if (event.target instanceof Element && event.target.closest('input, select, textarea') !== null) return
     }
-    if (event.ctrlKey || event.metaKey || event.altKey) return
-    if (event.target instanceof Element && event.target.closest('input, select, textarea') !== null) return
-    if (event.key === '?') return openHelp()
-    if (event.key !== '/') return
-    const search = document.getElementById('search')
-    if (search === null) return
-    event.preventDefault()
-    search.focus()
+    // Browsers have uses of their own for these two.
+    if (isPalette || event.key === '/') event.preventDefault()
+    press(isPalette ? 'Ctrl+K' : event.key)
   })
 }
 
@@ -61,10 +56,6 @@ interface Actions {
   readonly goTo: (path: string) => void
   /** The live data; `null` without any. */
   readonly known: () => ReturnType<LiveConnection['current']> | null
-}
-
-function openHelp(): void {
-  void import('./help.ts').then(({ showHelp }) => showHelp()).catch(ignored)
 }
 
 function copyBeside(button: HTMLElement): void {

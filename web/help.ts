@@ -44,6 +44,8 @@ const KEYS: readonly (readonly [readonly string[], string])[] = [
   [['?'], 'This help'],
   [['/'], 'Search the endpoints of the overview'],
   [['Ctrl+K'], 'Go to a view, network, endpoint, incident or runbook'],
+  [['j', 'k'], 'Next and previous row; Enter opens it'],
+  [['g o', 'g i', 'g g', 'g n', 'g h'], 'Go to overview, incidents, gateway, notifications or Observer'],
   [['←', '→'], 'Read a strip or a chart step by step'],
   [['Home', 'End'], 'Its first and last step'],
   [['Enter'], 'Open the time of a strip’s step, or zoom into a chart'],
