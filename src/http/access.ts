@@ -100,10 +100,9 @@ function entriesOf(header: string | readonly string[] | undefined): string[] {
   return text === '' ? [] : text.split(',')
 }
 
-/** The name that a request is for; empty if a proxy could read another one (RFC 9112, section 3.2). */
+/** The name that a request is for; empty if its request line may name another one (RFC 9112, section 3.2.2). */
 function hostOf({ raw, headers }: FastifyRequest): string {
-  const hosts = raw.rawHeaders.filter((name, at) => at % 2 === 0 && name.toLowerCase() === 'host')
-  if (hosts.length > 1 || raw.url?.startsWith('/') !== true) return ''
+  if (raw.url?.startsWith('/') !== true) return ''
   // A request without `Host` cannot come from a browser.
   return nameOf(headers.host ?? 'localhost')
 }

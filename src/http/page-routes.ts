@@ -42,6 +42,9 @@ interface Page {
   readonly html: CompressibleText
 }
 
+/** Links of a view repeat the filters of its address up to a hundred times, so no page has a longer address. */
+const LONGEST_ADDRESS = 2048
+
 /** Serves every view at its own path, rendered by the daemon for the first paint, and the page's assets. */
 export function registerPage(app: App, deps: PageRoutesDeps) {
   const { clock, writers, scopes, hasToken, brand } = deps
@@ -138,6 +141,7 @@ export function registerPage(app: App, deps: PageRoutesDeps) {
 
   for (const view of VIEW_NAMES) {
     app.get(PATHS[view], viewRoute(view), async (request, reply) => {
+      if (request.url.length > LONGEST_ADDRESS) return sendMissing(request, reply)
       return send(request, reply, await (view === 'overview' ? overview(request) : draw(view, request)))
     })
   }
@@ -154,13 +158,15 @@ export function registerPage(app: App, deps: PageRoutesDeps) {
     return page
   }
 
+  /** Sends 404 as a page instead of a problem document. */
+  async function sendMissing(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+    const { audience } = request
+    const page = await inTurn(request, (status) => noticed(modelOf(NO_ROUTE, audience, status), 'missing'))
+    return send(request, reply, page)
+  }
+
   return {
-    /** Sends 404 as a page instead of a problem document. */
-    async sendMissing(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
-      const { audience } = request
-      const page = await inTurn(request, (status) => noticed(modelOf(NO_ROUTE, audience, status), 'missing'))
-      return send(request, reply, page)
-    },
+    sendMissing,
 
     sendLocked(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
       reply.header('www-authenticate', 'Bearer realm="heartline"')

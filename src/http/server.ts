@@ -1,8 +1,9 @@
 import type { Server as HttpsServer } from 'node:https'
-import type { AddressInfo } from 'node:net'
+import type { AddressInfo, Socket } from 'node:net'
 import fastify, { type FastifyInstance } from 'fastify'
 import { validatorCompiler, type ZodTypeProvider } from 'fastify-type-provider-zod'
 import { PacedReads } from '../gateway/paced-reads.ts'
+import { headFault } from '../gateway/request/admission.ts'
 import { type AccessOptions, createAccess, sendMisdirected, sendRefusal, type Visibility } from './access.ts'
 import { registerBadge } from './badge.ts'
 import { registerBlocks } from './blocks.ts'
@@ -177,8 +178,17 @@ export type HttpServer = ReturnType<typeof createHttpServer>
 
 function addAccess(app: App, options: AccessOptions, pages: Pages): void {
   const access = createAccess(options)
+  const ended = new WeakSet<Socket>()
   app.addHook('onRequest', async (request, reply) => {
+    // What follows a request without a clear end may be a part of it.
+    if (ended.has(request.socket)) return reply.hijack()
     await access.turn(request)
+    const fault = headFault(request.raw)
+    if (fault !== null) {
+      ended.add(request.socket)
+      reply.headers(HEADERS).header('connection', 'close')
+      return sendProblem(reply, { status: 400, detail: `The request cannot be read: ${fault.message}.` })
+    }
     reply.headers(HEADERS)
     if (options.token !== null) reply.header('vary', 'Authorization')
     const { visibility = 'public', isPage = false } = request.routeOptions.config

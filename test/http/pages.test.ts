@@ -283,6 +283,17 @@ describe('the page', () => {
     for (let one = 0; one < 40; one++) expect(await rows(`/?q=own-${one}`)).toBe(one === 1 || one === 2 ? 1 : 0)
   })
 
+  test('answers an address of more than 2,048 characters with a page for people, which does not repeat it', async () => {
+    const { server } = setUp()
+    const ask = (length: number) => server.inject({ url: '/incidents?network=a'.padEnd(length, ';'), headers: HTML })
+
+    expect((await ask(2048)).statusCode).toBe(200)
+    const answer = await ask(2049)
+    expect(answer.statusCode).toBe(404)
+    expect(heading(answer.body)).toBe('Not found')
+    expect(answer.body).not.toMatch(/(?:;|%3B){3}/)
+  })
+
   test.each([
     '/networks/missing',
     '/endpoints/avalanche/missing',

@@ -98,7 +98,7 @@ function methodsOf(route: Route | GatewayError): string {
 }
 
 /** Rejects a head that another parser could read differently. */
-function headFault(req: IncomingMessage): GatewayError | null {
+export function headFault(req: IncomingMessage): GatewayError | null {
   if (req.rawHeaders.length > 2 * MAX_HEADERS) return TOO_MANY_HEADERS
   if (!hasOneHost(req)) return NOT_ONE_HOST
   return req.headers['transfer-encoding'] === undefined || isChunked(req) ? null : TRANSFER_ENCODED
