@@ -468,7 +468,11 @@ describe('the overview', () => {
   test('parts the links of the footer', () => {
     const page = draw(aStatus([]), { access: 'public', version: '1.2.3' })
 
-    expect(text(page.querySelector('.foot p:last-child'))).toBe('Incident feed Runbooks API Heartline 1.2.3')
+    expect(text(page.querySelector('.foot p:last-child'))).toBe('Runbooks API Incident feed Badge Heartline 1.2.3')
+    const open = draw(aStatus([]), { access: 'open', version: '1.2.3' })
+    expect(text(open.querySelector('.foot p:last-child'))).toBe(
+      'Runbooks API Metrics Incident feed Badge Heartline 1.2.3',
+    )
   })
 
   test('leads the public to what it may see and to sign-in, others to every view, and offers sign-out', () => {
