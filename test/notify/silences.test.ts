@@ -1,7 +1,7 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import type { NotifySettings } from '../../src/config/resolve-notify.ts'
+import type { NotifyRoute, NotifySettings } from '../../src/config/resolve-notify.ts'
 import type { Incident } from '../../src/core/incident/incident.ts'
 import { reportOf } from '../../src/notify/notification.ts'
 import { createNotifier } from '../../src/notify/notifier.ts'
@@ -36,11 +36,12 @@ interface Given {
   readonly clock?: FakeClock
   readonly store?: Awaited<ReturnType<typeof opened>>['store']
   readonly groupWaitMs?: number
+  readonly routes?: NotifySettings['routes']
 }
 
 /** A notifier with one webhook, over a real store and a real receiver; only time is driven. */
 async function setUp(given: Given = {}) {
-  const { clock = createFakeClock({ now: START }), groupWaitMs = 0 } = given
+  const { clock = createFakeClock({ now: START }), groupWaitMs = 0, routes = null } = given
   const { store = (await opened({ path: ':memory:', clock })).store } = given
   const told: string[] = []
   const server = createServer((request, response) => {
@@ -77,7 +78,7 @@ async function setUp(given: Given = {}) {
   })
   const target = { type: 'webhook', url: new Secret(url), secret: null } as const
   const channel = { name: 'hook', minState: 'degraded', groupWaitMs, repeatMs: null, ca: null, target } as const
-  const settings: NotifySettings = { channels: [channel], routes: null, ratePerMinute: 1000, heartbeat: null }
+  const settings: NotifySettings = { channels: [channel], routes, ratePerMinute: 1000, heartbeat: null }
   notifier.configure(settings, null)
   await silences.restore()
   await notifier.restore()
@@ -102,6 +103,61 @@ async function setUp(given: Given = {}) {
 
   return { clock, store, silences, change, pass, told }
 }
+
+/** From midnight, when the clock starts, until seven. */
+const QUIET = { fromMinute: 22 * 60, untilMinute: 7 * 60, timeZone: 'UTC' }
+const NIGHT: NotifyRoute = {
+  networks: null,
+  endpoints: null,
+  providers: null,
+  conditions: null,
+  states: null,
+  gateway: false,
+  channels: ['hook'],
+  continues: false,
+  quiet: QUIET,
+  quietPasses: 'none',
+}
+
+describe('quiet hours', () => {
+  test('put off what opens, and what is still open at their end is sent then, once', async () => {
+    const { change: tell, pass } = await setUp({ routes: [NIGHT] })
+    await tell(DOWN)
+    await tell({ ...DOWN, id: 'short', endpoint: 'own-2' })
+    await pass(HOUR)
+    await tell({ ...DOWN, id: 'short', endpoint: 'own-2', closedAt: START + HOUR })
+
+    expect(await pass(6 * HOUR - 10_000)).toEqual([])
+    expect(await pass(20_000)).toEqual(['incident.opened a down'])
+    expect(await pass(HOUR)).toEqual(['incident.opened a down'])
+  })
+
+  test('put off a change for the worse of what was sent before, and no end', async () => {
+    const clock = createFakeClock({ now: START - 3 * HOUR })
+    const { change: tell, pass } = await setUp({ clock, routes: [NIGHT] })
+    await tell(DEGRADED)
+    await tell({ ...DEGRADED, id: 'b', endpoint: 'own-2' })
+    const before = [...(await pass(1000))]
+    await clock.advance(2 * HOUR)
+    await tell(worse(DEGRADED))
+    await tell({ ...DEGRADED, id: 'b', endpoint: 'own-2', closedAt: clock.now() })
+    const atNight = (await pass(1000)).slice(2)
+    await clock.advance(8 * HOUR - 10_000)
+
+    expect(before).toEqual(['incident.opened a degraded', 'incident.opened b degraded'])
+    expect(atNight).toEqual(['incident.closed b degraded'])
+    expect((await pass(20_000)).slice(3)).toEqual(['incident.worse a down'])
+  })
+
+  test('let pass what is down where the route says so', async () => {
+    const { change: tell, pass } = await setUp({ routes: [{ ...NIGHT, quietPasses: 'down' }] })
+    await tell(DOWN)
+    await tell({ ...DEGRADED, id: 'b', endpoint: 'own-2' })
+
+    expect(await pass(1000)).toEqual(['incident.opened a down'])
+    expect(await pass(HOUR)).toEqual(['incident.opened a down'])
+  })
+})
 
 describe('a silence', () => {
   test('hushes what opens, and what is still open at its end is sent then, once', async () => {
