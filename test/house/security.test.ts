@@ -1,0 +1,182 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { checkout } from '../support/project.ts'
+
+const read = (path: string) => readFileSync(join(checkout, path), 'utf8')
+const page = read('docs/security.md').replace(/\s+/g, ' ')
+
+/** What docs/security.md promises, in its words, and the test that proves it. */
+const PROMISES = [
+  [
+    'They need the token.',
+    'http/silences.test.ts',
+    'ending one has the same rules, and the public may not even see them',
+  ],
+  ['It gives 403 to web pages of other sites', 'http/hosts.test.ts', 'a probe that a browser sends with %o gets %i'],
+  ['never gives it', 'http/silences.test.ts', 'a preflight of another site is not allowed'],
+  ['all others get 421', 'http/hosts.test.ts', '%s is misdirected, on every route'],
+  ['with a host in the request line', 'http/hosts.test.ts', 'a request line with a host of its own is misdirected'],
+  [
+    '| 401 | everything |',
+    'http/server.test.ts',
+    'the public sees names and states only, readers with the token see everything',
+  ],
+  ['A wrong token is rejected', 'http/server.test.ts', 'a wrong token is rejected even where no token is needed'],
+  ['then only has a sign-in form', 'http/pages.test.ts', 'private views ask for it with a form'],
+  [
+    'no log, metric, page, response, error or row',
+    'daemon/canary.test.ts',
+    'the live events, the logs and every byte that was written',
+  ],
+  ['replaced by `[redacted]`', 'nodes/redact.test.ts', 'a secret in a node’s text is removed: %s'],
+  [
+    'also within a longer text',
+    'nodes/redact.test.ts',
+    'a secret within a longer text in base64 is removed, %i bytes after its beginning',
+  ],
+  [
+    'What a messaging service repeats',
+    'daemon/canary.test.ts',
+    'the errors of channels whose receivers repeat our secrets',
+  ],
+  [
+    'URLs, headers, callers and certificates change at once',
+    'gateway/callers.test.ts',
+    'a reload takes an id away at once',
+  ],
+  ['TLS 1.2 and later', 'http/tls.test.ts', 'TLS before 1.2 is refused'],
+  ['TLS 1.2 and later', 'gateway/tls.test.ts', 'TLS before 1.2 is refused, also after a reload'],
+  [
+    'without interruption',
+    'gateway/tls.test.ts',
+    'a new certificate is for new connections, and those that are open go on',
+  ],
+  ['are verified against', 'nodes/tls.test.ts', 'of an unknown authority, or of none, is not trusted'],
+  ['`tls.insecure` accepts any certificate', 'nodes/tls.test.ts', 'may be anyone’s if insecure is set'],
+  ['`check-config` warns', 'config/load.test.ts', 'what is doubtful is said, and runs'],
+  ['rejects a compressed response', 'nodes/forward.test.ts', 'refuses a compressed answer, as it asks for none: %s'],
+  ['within the same limit and timeout', 'nodes/client.test.ts', 'decompression of a bomb ends with the deadline'],
+  ['Redirects are never followed', 'nodes/client.test.ts', 'that redirects is handed over, not followed'],
+  ['Redirects are never followed', 'nodes/forward.test.ts', 'follows no redirect'],
+  ['and the monitoring running', 'daemon/flood.test.ts', 'uses up no descriptors that polls need, and ends nothing'],
+  ['never as HTML', 'http/pages.test.ts', 'shows messages of nodes as text'],
+  [
+    'calls in flight, connections to an endpoint',
+    'gateway/hostile-callers.test.ts',
+    'a caller with hundreds of hanging calls leaves connections and calls to the others',
+  ],
+  [
+    'memory for bodies',
+    'gateway/hostile-callers.test.ts',
+    'bodies that one caller sends and never ends cost the others nothing',
+  ],
+  ['in which callers take turns', 'gateway/loop-turns.test.ts', 'a caller waits for none of the calls of another one'],
+  [
+    'Every wrong `endpoint_id` gets the same response',
+    'daemon/canary.test.ts',
+    'answers to unauthorized requests with similar ids and tokens',
+  ],
+  ['is sent to one node, once', 'gateway/aliases.test.ts', 'is never sent again: 504, and the alias is not served'],
+  [
+    'opens no other admin method',
+    'gateway/aliases.test.ts',
+    'never opens an API of the node itself, a wallet, a WebSocket',
+  ],
+  [
+    'a line in the log and a row in the store',
+    'gateway/aliases.test.ts',
+    'is one line of the log and one row for every call',
+  ],
+  [
+    'at least half of the descriptors',
+    'daemon/descriptors.test.ts',
+    'both listeners together leave at least half of the descriptors',
+  ],
+  ['while others hold connections', 'http/connections.test.ts', 'a client is served although 100 connections %s'],
+  [
+    'A flood of one port leaves the other one',
+    'http/connections.test.ts',
+    'a flood of event streams leaves the other port alone',
+  ],
+  [
+    'read differently with 400',
+    'http/hosts.test.ts',
+    'a request that a proxy could read differently ends its connection: %s',
+  ],
+  [
+    'in turns',
+    'http/connections.test.ts',
+    'pipelined requests of one connection begin a few in each iteration of the event loop',
+  ],
+  ['headers are limited to 8 KiB', 'http/server.test.ts', 'to endless headers is 431, over a real socket'],
+  [
+    'a TLS handshake within 10 s',
+    'http/tls.test.ts',
+    'unfinished TLS handshakes are closed after the timeout for headers',
+  ],
+  [
+    'closed after two minutes',
+    'http/connections.test.ts',
+    'is disconnected after two minutes without the end of its answer',
+  ],
+  [
+    'once 64 MiB wait to be read',
+    'http/connections.test.ts',
+    'to read is disconnected when answers of 64 MiB wait to be read',
+  ],
+  [
+    'of which half are kept for the token',
+    'http/events.test.ts',
+    'keeps half of its places for clients with the token',
+  ],
+  ['16 per address without it', 'http/events.test.ts', 'gives an address without the token 16 places'],
+  [
+    'eight requests of one address begin',
+    'http/connections.test.ts',
+    'of all requests of one client eight begin in an iteration of the event loop',
+  ],
+  ['a tenth while more than 16 wait', 'http/pages.test.ts', 'are drawn after a pause of %s times their drawing'],
+  ['further ones get 503', 'http/pages.test.ts', 'are refused while 256 wait'],
+  ['2,048 characters 404', 'http/pages.test.ts', 'answers an address of more than 2,048 characters'],
+  ['are sent uncompressed', 'http/compression.test.ts', 'while two texts are compressed, others are sent as they are'],
+  [
+    'no inline script or style',
+    'http/pages.test.ts',
+    'follows its own security policy: nothing inline, nothing from other origins',
+  ],
+  ['cannot be framed', 'http/embed.test.ts', 'may be framed by others, and no other page may'],
+  [
+    'removes them and lets it write only',
+    'house/packaging.test.ts',
+    'takes all capabilities away, and leaves only its own folders writable',
+  ],
+  ['starts without a shell', 'house/packaging.test.ts', 'starts and asks for health without a shell'],
+  [
+    'starts no program except itself',
+    'house/packaging.test.ts',
+    'Heartline starts no program except itself, systemd-notify, and PostgreSQL',
+  ],
+  ['which gets `PATH`.', 'daemon/demo-cluster.test.ts', 'PostgreSQL gets no secrets of the environment'],
+  [
+    'pins every package that runs',
+    'house/lock-file.test.ts',
+    'every package that runs with Heartline is pinned to a digest',
+  ],
+  ['pin images', 'house/packaging.test.ts', 'names the images that it builds on by digest'],
+  [
+    'CycloneDX bill of materials',
+    'house/pack.test.ts',
+    'the bill of materials lists every package that runs with Heartline, and no other',
+  ],
+  [
+    'with mode 0600, whatever the umask',
+    'daemon/modes.test.ts',
+    'are for the user of the daemon alone, whatever the umask',
+  ],
+] as const
+
+test.each(PROMISES)('the page on security promises “%s”, and %s has a test', (promise, file, title) => {
+  expect(page).toContain(promise)
+  expect(read(join('test', file))).toContain(title)
+})
