@@ -32,7 +32,13 @@ export async function selectStoredPolls(
   return found.map(storedOf)
 }
 
-function storedOf({ latencyUs, endpointId: _id, vantageId: _vantage, lastAt: _last, ...poll }: VantagePoll): StoredPoll {
+function storedOf({
+  latencyUs,
+  endpointId: _id,
+  vantageId: _vantage,
+  lastAt: _last,
+  ...poll
+}: VantagePoll): StoredPoll {
   return { ...poll, latencyMs: latencyUs === null ? null : latencyUs / 1000 }
 }
 
