@@ -63,13 +63,14 @@ interface FeedOptions {
 }
 
 function entry(incident: Incident, notes: readonly Note[], audience: Audience): string {
-  const { id, network, conditions, openedAt } = incident
+  const { id, network, conditions, openedAt, plannedUntil = null } = incident
   const text = `api/v1/incidents/${encodeURIComponent(id.toWellFormed())}.txt`
   const summary = conditions.map((condition) => {
     const { code, since, until } = condition
     const end = until === null ? `since ${stamp(since)}` : `from ${stamp(since)} to ${stamp(until)}`
     return `${code}: ${sentenceOf(incident, condition, audience)}, ${end} UTC`
   })
+  if (plannedUntil !== null) summary.push(`planned maintenance until ${stamp(plannedUntil)} UTC`)
   if (incident.flapping)
     summary.push(`flapping: recovered and failed again ${incident.flaps} times, including earlier related incidents`)
   for (const { at, text } of notesOf(incident, notes)) summary.push(`note of ${stamp(at)} UTC: ${text}`)

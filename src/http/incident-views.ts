@@ -18,6 +18,7 @@ export function incidentSummary(incident: Incident, audience: Audience): Inciden
     state: incident.state,
     conditions: incident.conditions.map((condition) => conditionView(incident, condition, audience)),
     opened_at: time(openedAt),
+    planned_until: timeOrNull(incident.plannedUntil ?? null),
     confirmed_at: time(incident.confirmedAt),
     closed_at: timeOrNull(closedAt),
     duration_seconds: closedAt === null ? null : seconds(Math.max(0, closedAt - openedAt)),

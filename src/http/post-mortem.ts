@@ -55,7 +55,7 @@ function ofAudience({ audience, figures }: PostMortem, lines: (all: readonly End
 }
 
 function header({ incident, title, now, audience }: PostMortem): string[] {
-  const { openedAt, confirmedAt, closedAt, vantages = [] } = incident
+  const { openedAt, plannedUntil = null, confirmedAt, closedAt, vantages = [] } = incident
   const subject = subjectOf(incident)
   const lasting = span((closedAt ?? now) - openedAt)
   const headline = wrap(`${subject} ${stateFor(incident, now, lasting)}${closedAt === null ? ' so far' : ''}`)
@@ -66,6 +66,7 @@ function header({ incident, title, now, audience }: PostMortem): string[] {
     ...(vantages.length === 0 ? [] : [['Seen from', vantages.join(', ')] as [string, string]]),
     ['Why', main === undefined ? 'unknown' : `${main.code}: ${printable(sentenceOf(incident, main, audience))}`],
     ['Began', `${stamp(openedAt)}, ${incident.endpoint === null ? 'first detected' : 'the first bad poll'}`],
+    ...(plannedUntil === null ? [] : [['Planned', `maintenance until ${stamp(plannedUntil)}`] as [string, string]]),
     ['Confirmed', `${stamp(confirmedAt)}, ${humanDuration(Math.max(0, confirmedAt - openedAt))} later`],
     [
       'Ended',

@@ -49,6 +49,8 @@ export const IncidentSummaryView = shape('IncidentSummary', {
   conditions: z.array(IncidentConditionView),
   /** The first bad poll. */
   opened_at: Time,
+  /** End of the planned maintenance in which it began; it was opened then. Null if it began outside of one. */
+  planned_until: Time.nullable(),
   confirmed_at: Time,
   /** The first good poll; null, like the duration, while the incident is open. */
   closed_at: Time.nullable(),

@@ -110,7 +110,7 @@ function headlineOf(report: Report, type: MessageType, saysBoth: boolean): strin
   const name = subjectOf(report)
   const reason = reasonOf(report)
   const because = reason === '' ? '' : `: ${reason}`
-  const since = `since ${dateTime(openedAt)}`
+  const since = `since ${dateTime(openedAt)}${planned(report)}`
   const lasted = humanDuration(Math.max(0, (closedAt ?? openedAt) - openedAt))
   const [be, was] = cause === 'outage' ? ['are', 'were'] : ['is', 'was']
   const is = flapping ? `${be} flapping (failed ${flaps + 1} times), ${state}` : `${be} ${stateWord(report)}`
@@ -125,13 +125,17 @@ function headlineOf(report: Report, type: MessageType, saysBoth: boolean): strin
       return `${name} ${be} still ${stateWord(report)} ${since}${because}`
     case 'incident.closed':
       return saysBoth
-        ? `${name} ${was} ${stateWord(report)} for ${lasted}, from ${dateTime(openedAt)} to ${dateTime(closedAt ?? openedAt)}, and ${endWords(report)}${because}`
+        ? `${name} ${was} ${stateWord(report)} for ${lasted}, from ${dateTime(openedAt)} to ${dateTime(closedAt ?? openedAt)}${planned(report)}, and ${endWords(report)}${because}`
         : `${name} ${endWords(report)} after ${lasted} (${was} ${stateWord(report)}${because})`
     case 'heartline.impaired':
     case 'heartline.recovered':
     case 'test':
       return `${name} ${is}`
   }
+}
+
+function planned({ plannedUntil = null }: Report): string {
+  return plannedUntil === null ? '' : ` (planned maintenance until ${dateTime(plannedUntil)})`
 }
 
 function endWords({ cause, recovered, absorbedBy }: Report): string {

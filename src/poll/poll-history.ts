@@ -129,6 +129,7 @@ const Saved = z.object({
   streaks: z.object({
     verdict: z.enum(VERDICTS).nullable(),
     since: Time,
+    badSince: Time.optional(),
     recent: z.array(z.object({ at: Time, verdict: z.enum(VERDICTS) })),
     traces: z.array(
       z.object({

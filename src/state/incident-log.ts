@@ -97,6 +97,7 @@ export const StoredIncident = z.object({
   provider: Name.nullable().default(null),
   state: State,
   openedAt: Time,
+  plannedUntil: Time.nullable().optional(),
   confirmedAt: Time,
   closedAt: Time.nullable(),
   conditions: z.array(

@@ -99,6 +99,7 @@ describe('/api/v1/incidents', () => {
           },
         ],
         opened_at: '2026-01-01T00:00:00.000Z',
+        planned_until: null,
         confirmed_at: '2026-01-01T00:00:10.000Z',
         closed_at: '2026-01-01T00:01:30.500Z',
         duration_seconds: 90.5,

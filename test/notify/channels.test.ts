@@ -457,6 +457,14 @@ test('an incident has recovered only if its endpoint was up in the end', () => {
 describe('the line of text', () => {
   const lineOf = (message: Message) => say(message, null).text
 
+  test('names the end of the planned maintenance in which the incident began', () => {
+    const report = { ...reportWith(''), others: '', plannedUntil: START + 60_000 }
+
+    expect(lineOf(messageOf([report]))).toContain(
+      'since 2026-01-01 00:00:00 UTC (planned maintenance until 2026-01-01 00:01:00 UTC)',
+    )
+  })
+
   test('names the conditions that made the incident as bad as it is, not the first or the milder ones', () => {
     const slow = condition({ code: 'slow', state: 'degraded', message: '2.3 s, over the limit of 2 s' })
     const lagging = condition({ code: 'lagging', state: 'down', message: '120 blocks behind' })

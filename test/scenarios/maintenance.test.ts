@@ -35,6 +35,12 @@ function firstPoll(stage: Stage, key: string, from: number): number {
   return stage.pollsOf(key).find((at) => at > from) ?? Number.NaN
 }
 
+/** When the only open incident began, and the end of the maintenance in which it did. */
+function planned(stage: Stage): readonly unknown[] {
+  const { openedAt, plannedUntil } = only(stage.open())
+  return [openedAt, plannedUntil]
+}
+
 function only<T>(items: readonly T[]): T {
   expect(items).toHaveLength(1)
   return items[0] as T
@@ -66,10 +72,24 @@ describe('in planned maintenance', () => {
     expect(before).toEqual([])
     expect(only(stage.open())).toMatchObject({
       endpoint: 'a',
-      openedAt: START + 70 * MINUTE,
-      conditions: [{ code: 'unreachable', since: START + 70 * MINUTE }],
+      openedAt: firstPoll(stage, 'ethereum/a', START + 30 * MINUTE),
+      plannedUntil: START + 70 * MINUTE,
+      confirmedAt: firstPoll(stage, 'ethereum/a', START + 70 * MINUTE - 1),
+      conditions: [{ code: 'unreachable', since: firstPoll(stage, 'ethereum/a', START + 30 * MINUTE) }],
     })
     expect(stage.state('ethereum/a')).toBe('down')
+  })
+
+  test('a fault that got worse in it began when the endpoint was last up', async () => {
+    const stage = stageWith(once(10 * MINUTE, 70 * MINUTE))
+    await passTo(stage, 30 * MINUTE)
+    stage.set('ethereum/a', { latencyMs: 3000 })
+    await passTo(stage, 50 * MINUTE)
+    stage.set('ethereum/a', REFUSED)
+    await passTo(stage, 75 * MINUTE)
+
+    expect(planned(stage)).toEqual([firstPoll(stage, 'ethereum/a', START + 30 * MINUTE), START + 70 * MINUTE])
+    expect(only(stage.open())).toMatchObject({ state: 'down', changes: [{ state: 'down', codes: ['unreachable'] }] })
   })
 
   test('a poll that begins in it and fails after it does not count before its end', async () => {
@@ -82,7 +102,7 @@ describe('in planned maintenance', () => {
 
     const incident = only(stage.open())
     expect(stage.pollsOf('ethereum/a').some((at) => at < START + until && at + 5000 > START + until)).toBe(true)
-    expect(incident.openedAt).toBe(START + until)
+    expect(planned(stage)).toEqual([firstPoll(stage, 'ethereum/a', START + 30 * MINUTE), START + until])
     expect(incident.confirmedAt).toBeGreaterThanOrEqual(incident.openedAt)
   })
 
@@ -131,7 +151,7 @@ describe('in planned maintenance', () => {
     await passTo(stage, 65 * MINUTE)
 
     expect(before).toEqual([])
-    expect(only(stage.open()).openedAt).toBe(START + 60 * MINUTE)
+    expect(planned(stage)).toEqual([firstPoll(stage, 'ethereum/a', START + 20 * MINUTE), START + 60 * MINUTE])
   })
 
   test('every night at the local hour, over both changes of clocks', async () => {
@@ -153,7 +173,7 @@ describe('in planned maintenance', () => {
       stage.set('ethereum/a', REFUSED)
       await stage.pass(HOUR + INTERVAL)
 
-      expect(only(stage.open()).openedAt).toBe(from + HOUR)
+      expect(planned(stage)).toEqual([firstPoll(stage, 'ethereum/a', from + SECOND), from + HOUR])
     }
   })
 
@@ -172,7 +192,7 @@ describe('in planned maintenance', () => {
     stage.set('ethereum/a', REFUSED)
     await stage.pass(3 * HOUR)
 
-    expect(only(stage.open()).openedAt).toBe(from + 2 * HOUR)
+    expect(planned(stage)).toEqual([firstPoll(stage, 'ethereum/a', from + 20 * MINUTE), from + 2 * HOUR])
   })
 })
 
@@ -187,7 +207,8 @@ describe('a window over a whole network', () => {
     await passTo(stage, 75 * MINUTE)
 
     expect(before).toEqual([])
-    expect(stage.open().map(({ endpoint, cause, openedAt }) => [endpoint, cause, openedAt])).toEqual(
+    for (const { openedAt } of stage.open()) expect(Math.abs(openedAt - START - 20 * MINUTE)).toBeLessThan(MINUTE)
+    expect(stage.open().map(({ endpoint, cause, plannedUntil }) => [endpoint, cause, plannedUntil])).toEqual(
       expect.arrayContaining([
         ['a', 'endpoint', START + 70 * MINUTE],
         [null, 'halted', START + 70 * MINUTE],
@@ -228,7 +249,7 @@ test('an endpoint on another branch during maintenance forks no network', async 
   await passTo(stage, 75 * MINUTE)
 
   expect(before).toEqual([])
-  expect(only(stage.open())).toMatchObject({ cause: 'forked', openedAt: START + 70 * MINUTE })
+  expect(only(stage.open())).toMatchObject({ cause: 'forked', plannedUntil: START + 70 * MINUTE })
 })
 
 describe('a reload', () => {
@@ -242,7 +263,7 @@ describe('a reload', () => {
     await passTo(stage, 45 * MINUTE)
 
     expect(state).toBe('down')
-    expect(only(stage.open()).openedAt).toBe(START + 40 * MINUTE)
+    expect(planned(stage)).toEqual([firstPoll(stage, 'ethereum/a', START + 20 * MINUTE), START + 40 * MINUTE])
   })
 
   test('that extends a window opens no incident before its new end', async () => {
@@ -255,7 +276,7 @@ describe('a reload', () => {
     await passTo(stage, 65 * MINUTE)
 
     expect(before).toEqual([])
-    expect(only(stage.open()).openedAt).toBe(START + 60 * MINUTE)
+    expect(planned(stage)).toEqual([firstPoll(stage, 'ethereum/a', START + 20 * MINUTE), START + 60 * MINUTE])
   })
 })
 
@@ -272,7 +293,7 @@ describe('a restart', () => {
     await passTo(second, 75 * MINUTE)
 
     expect(before).toEqual([])
-    expect(only(second.open()).openedAt).toBe(START + 70 * MINUTE)
+    expect(planned(second)).toEqual([firstPoll(first, 'ethereum/a', START + 20 * MINUTE), START + 70 * MINUTE])
   })
 
   test('over its end opens an incident for a lasting failure, from the end on', async () => {
@@ -286,7 +307,6 @@ describe('a restart', () => {
     const second = createStage({ networks: [THREE], windows, world: first.world, saved })
     await passTo(second, 75 * MINUTE)
 
-    const { openedAt } = only(second.open())
-    expect(openedAt).toBe(START + 70 * MINUTE)
+    expect(planned(second)).toEqual([firstPoll(first, 'ethereum/a', START + 20 * MINUTE), START + 70 * MINUTE])
   })
 })

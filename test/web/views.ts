@@ -88,6 +88,7 @@ export function anIncident(id: string, over: Partial<IncidentSummaryView> = {}):
     state: 'down',
     conditions: [{ code: 'unreachable', state: 'down', message: 'connection refused', since, until: null }],
     opened_at: since,
+    planned_until: null,
     confirmed_at: since,
     closed_at: null,
     duration_seconds: null,

@@ -57,13 +57,17 @@ interface BadTime {
   readonly times: number
 }
 
-/** Conditions overlap; time in which one says down is not degraded time as well. */
-function badTimes({ conditions }: IncidentSummaryView, toMs: number): readonly BadTime[] {
+/** Without planned maintenance. Conditions overlap; time in which one says down is not degraded time as well. */
+function badTimes({ conditions, planned_until: planned }: IncidentSummaryView, toMs: number): readonly BadTime[] {
+  const fromMs = planned === null ? 0 : Date.parse(planned)
   const of = (isIn: (state: string) => boolean) =>
     merged(
       conditions
         .filter(({ state }) => isIn(state))
-        .map(({ since, until }) => [Date.parse(since), until === null ? toMs : Date.parse(until)]),
+        .map(({ since, until }) => [
+          Math.max(fromMs, Date.parse(since)),
+          Math.max(fromMs, until === null ? toMs : Date.parse(until)),
+        ]),
     )
   const down = of((state) => state === 'down')
   const bad = of((state) => state === 'down' || state === 'degraded')

@@ -114,6 +114,7 @@ function facts(
     <dl>
       <dt>${INCIDENT_WORDS.opened[kind]}</dt>
       <dd>${at(openedAt)}</dd>
+      ${incident.planned_until === null ? nothing : html`<dt>${INCIDENT_WORDS.planned}</dt><dd>${at(incident.planned_until)}</dd>`}
       <dt>${INCIDENT_WORDS.confirmed}</dt>
       <dd>${at(confirmedAt)} <small>${offset((Date.parse(confirmedAt) - openedMs) / 1000)}</small></dd>
       <dt>${INCIDENT_WORDS.over[kind]}</dt>

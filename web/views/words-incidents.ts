@@ -57,6 +57,7 @@ export const INCIDENT_WORDS = {
   moreSamples: (many: number) => `and ${many} more`,
   moreChanges: (many: number) => `${many} more changes`,
   seenFrom: 'Seen from',
+  planned: 'Planned maintenance until',
   affected: 'Affected endpoints',
   parts: 'Incidents that are part of it',
   notes: 'Notes',

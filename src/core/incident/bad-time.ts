@@ -1,9 +1,14 @@
 import type { UnixMs } from '../time.ts'
 import type { Incident, IncidentCondition } from './incident.ts'
 
-/** How long the endpoint of an incident was down, and degraded without being down: a flapping one was up in between. */
-export function badTime({ conditions, closedAt }: Pick<Incident, 'conditions' | 'closedAt'>, now: UnixMs): BadTime {
+/**
+ * How long the endpoint of an incident was down, and degraded without being down: a flapping one was up in between. Planned
+ * maintenance does not count.
+ */
+export function badTime(incident: Pick<Incident, 'conditions' | 'closedAt' | 'plannedUntil'>, now: UnixMs): BadTime {
+  const { closedAt, plannedUntil } = incident
   const end = closedAt ?? now
+  const conditions = incident.conditions.map((one) => ({ ...one, since: Math.max(one.since, plannedUntil ?? 0) }))
   const down = merged(
     conditions.filter(({ state }) => state === 'down'),
     end,
@@ -30,6 +35,7 @@ function merged(conditions: readonly IncidentCondition[], end: UnixMs): readonly
   for (const { since, until } of [...conditions].sort((a, b) => a.since - b.since)) {
     const last = joined.at(-1)
     const to = until ?? end
+    if (to < since) continue
     if (last !== undefined && since <= last[1]) joined[joined.length - 1] = [last[0], Math.max(last[1], to)]
     else joined.push([since, to])
   }

@@ -8,7 +8,7 @@ import { changedSince, changeOf, mergeConditions, sameChange, withChange } from 
 export function openIncident(
   health: Health,
   verdict: Verdict,
-  openedAt: UnixMs,
+  { openedAt, plannedUntil }: Beginning,
   confirmedAt: UnixMs,
   earlier: number,
 ): Incident {
@@ -21,6 +21,7 @@ export function openIncident(
     provider: null,
     state: verdict,
     openedAt,
+    plannedUntil,
     confirmedAt: Math.max(confirmedAt, openedAt),
     closedAt: null,
     conditions: mergeConditions([], health.conditions, openedAt, openedAt),
@@ -30,6 +31,12 @@ export function openIncident(
     absorbedBy: null,
     affected: [],
   }
+}
+
+/** When an incident began, and the end of the planned maintenance in which it did, if any. */
+export interface Beginning {
+  readonly openedAt: UnixMs
+  readonly plannedUntil: UnixMs | null
 }
 
 /** This many related incidents are flapping. */

@@ -33,7 +33,10 @@ export interface IncidentBook {
   /** Call it after every judged poll while the network has events, and once after the last one ended. */
   network(judged: JudgedNetwork): readonly Incident[]
   openOf(endpoint: EndpointKey): Incident | undefined
-  /** When the endpoint's open incident began; without one, when that of a failure `since` then would begin. */
+  /**
+   * When the endpoint's open incident began, or the maintenance ended in which it did; without one, that of the incident
+   * that a failure `since` then would be.
+   */
   failedAt(endpoint: EndpointKey, since: UnixMs, at: UnixMs): UnixMs
   /** The network's open incidents of the whole network: halted or forked. */
   networkWide(name: string): readonly Incident[]
@@ -80,19 +83,13 @@ export function createIncidentBook(): IncidentBook {
 
   function begin(health: Health, verdict: Incident['state'], at: UnixMs): Incident {
     const key = endpointKey(health.endpoint)
-    const openedAt = maintenance.openingOf(key, health.since, at)
-    const isRelated = isRelatedTo(health, openedAt)
+    const beginning = maintenance.beginningOf(key, health.since, at, health.confirmation.badSince)
+    const isRelated = isRelatedTo(health, beginning.openedAt)
     const last = closed.flappingOf(key)
-    if (last !== undefined && isRelated(closedIncidentOf(last))) return reopenIncident(last, health, verdict, openedAt)
+    if (last !== undefined && isRelated(closedIncidentOf(last)))
+      return reopenIncident(last, health, verdict, countedFrom(beginning))
     const earlier = closed.of(key).filter(isRelated).length
-    return openIncident(health, verdict, openedAt, at, earlier)
-  }
-
-  /** Whether these conditions are only part of a network-wide event. */
-  function isPartOfEvent(health: Health): boolean {
-    const conditions = affectingState(health.conditions)
-    if (conditions.length === 0 || !conditions.every(({ code }) => isRelative(code))) return false
-    return valuesOf(networkWide.get(health.endpoint.network)).some(({ openedAt }) => health.since >= openedAt)
+    return openIncident(health, verdict, beginning, at, earlier)
   }
 
   /** Closes the incidents of endpoints that are only part of a new network-wide event. */
@@ -139,7 +136,13 @@ export function createIncidentBook(): IncidentBook {
       const current = open.get(key)
       if (verdict === null) return NOTHING
       if (current === undefined) {
-        if (verdict === 'up' || isExcused || outage !== undefined || isPartOfEvent(health)) return NOTHING
+        if (
+          verdict === 'up' ||
+          isExcused ||
+          outage !== undefined ||
+          isPartOf(health, valuesOf(networkWide.get(health.endpoint.network)))
+        )
+          return NOTHING
         const begun = begin(health, verdict, at)
         open.set(key, begun)
         return [begun]
@@ -165,10 +168,10 @@ export function createIncidentBook(): IncidentBook {
         const key = `${name} ${event.key}`
         if (event.maintainedUntil !== null) maintenance.note(key, event.maintainedUntil)
         if (current === undefined && event.maintainedUntil !== null) continue
-        const openedAt = maintenance.openingOf(key, event.since, now)
+        const beginning = maintenance.beginningOf(key, event.since, now)
         const next =
           current === undefined
-            ? beginEvent(name, event, samples, openedAt, now, closedOutages.of(name))
+            ? beginEvent(name, event, samples, beginning, now, closedOutages.of(name))
             : continueEvent(current, event, samples, now)
         if (next === current) continue
         openEvents.set(next.id, next)
@@ -189,7 +192,7 @@ export function createIncidentBook(): IncidentBook {
 
     openOf: (key) => open.get(key),
 
-    failedAt: (key, since, at) => open.get(key)?.openedAt ?? maintenance.openingOf(key, since, at),
+    failedAt: (key, since, at) => countedFrom(open.get(key) ?? maintenance.beginningOf(key, since, at)),
 
     networkWide: (name) => valuesOf(networkWide.get(name)),
 
@@ -216,6 +219,18 @@ export function createIncidentBook(): IncidentBook {
       return changed
     },
   }
+}
+
+/** Its beginning, without planned maintenance. */
+function countedFrom({ openedAt, plannedUntil }: Pick<Incident, 'openedAt' | 'plannedUntil'>): UnixMs {
+  return plannedUntil ?? openedAt
+}
+
+/** Whether these conditions are only part of a network-wide event. */
+function isPartOf({ conditions, since }: Health, events: readonly Incident[]): boolean {
+  const present = affectingState(conditions)
+  if (present.length === 0 || !present.every(({ code }) => isRelative(code))) return false
+  return events.some(({ openedAt }) => since >= openedAt)
 }
 
 function keyOf({ network, endpoint }: Incident): EndpointKey | null {

@@ -1,6 +1,6 @@
 import type { EndpointKey } from '../endpoint.ts'
 import type { UnixMs } from '../time.ts'
-import { type ClosedIncident, closedIncidentOf, MAX_CLOSED } from './endpoint-incident.ts'
+import { type Beginning, type ClosedIncident, closedIncidentOf, MAX_CLOSED } from './endpoint-incident.ts'
 import type { Incident } from './incident.ts'
 
 /** The closed incidents of each endpoint. */
@@ -56,9 +56,10 @@ export function createMaintenanceMemory() {
       return maintainedUntil !== null || (until !== undefined && at < until && until <= now)
     },
 
-    /** An incident that begins during planned maintenance opens at its end. */
-    openingOf(key: string, since: UnixMs, now: UnixMs): UnixMs {
-      return Math.max(since, Math.min(ends.get(key) ?? since, now))
+    /** An incident that begins during planned maintenance is opened at its end, dated back to the first bad poll. */
+    beginningOf(key: string, since: UnixMs, now: UnixMs, badSince = since): Beginning {
+      const until = Math.min(ends.get(key) ?? Number.NEGATIVE_INFINITY, now)
+      return until > badSince ? { openedAt: badSince, plannedUntil: until } : { openedAt: since, plannedUntil: null }
     },
 
     retain(isKept: (key: string) => boolean, at: UnixMs): void {

@@ -52,6 +52,8 @@ export interface Incident {
   readonly state: Verdict
   /** Start of the first bad poll. */
   readonly openedAt: UnixMs
+  /** End of the planned maintenance in which it began; absent or `null` if it began outside of one. */
+  readonly plannedUntil?: UnixMs | null | undefined
   readonly confirmedAt: UnixMs
   /** Start of the first good poll; `null` while the incident is open. */
   readonly closedAt: UnixMs | null

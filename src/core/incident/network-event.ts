@@ -1,6 +1,6 @@
 import type { UnixMs } from '../time.ts'
 import { type Verdict, worst } from '../verdict/condition.ts'
-import { closedIncidentOf, closeIncident, FLAPPING_AFTER, isRecurrence } from './endpoint-incident.ts'
+import { type Beginning, closedIncidentOf, closeIncident, FLAPPING_AFTER, isRecurrence } from './endpoint-incident.ts'
 import {
   type Incident,
   type IncidentCause,
@@ -37,14 +37,14 @@ export function beginEvent(
   network: string,
   event: NetworkEvent,
   samples: readonly IncidentSample[],
-  openedAt: UnixMs,
+  { openedAt, plannedUntil }: Beginning,
   now: UnixMs,
   closed: readonly Incident[],
 ): Incident {
   const { cause, provider, state, code, message, affected } = event
   const related = closed.filter((earlier) => isEarlierOutage(earlier, event, openedAt))
   const last = related.at(-1)
-  if (last?.flapping === true) return reopened(last, event, samples, openedAt)
+  if (last?.flapping === true) return reopened(last, event, samples, plannedUntil ?? openedAt)
   return {
     id: `${openedAt.toString(36)}-${network}_${cause}${cause === 'outage' ? `.${affected[0]}` : ''}`,
     network,
@@ -53,6 +53,7 @@ export function beginEvent(
     provider,
     state,
     openedAt,
+    plannedUntil,
     confirmedAt: Math.max(now, openedAt),
     closedAt: null,
     conditions: [{ code, state, message, since: openedAt, until: null }],

@@ -19,7 +19,10 @@ export function confirm(
   const poll = { at, verdict: worst(findings.map((finding) => finding.verdict)) }
   const recent = [...previous.recent, poll].slice(-keep)
   const { verdict, since } = nextVerdict(previous, recent, thresholds)
-  return { verdict, since, recent, traces: nextTraces(previous.traces, findings, at, verdict, thresholds) }
+  const traces = nextTraces(previous.traces, findings, at, verdict, thresholds)
+  if (verdict === null || verdict === 'up') return { verdict, since, recent, traces }
+  const wasBad = previous.verdict !== null && previous.verdict !== 'up'
+  return { verdict, since, badSince: wasBad ? (previous.badSince ?? previous.since) : since, recent, traces }
 }
 
 /** How many consecutive polls change a verdict. Their defaults are in `config/network-schema.ts`. */
@@ -40,6 +43,8 @@ interface Trace {
 export interface ConfirmationState {
   readonly verdict: Verdict | null
   readonly since: UnixMs
+  /** First poll since which the verdict has not been `up`; absent while it is. */
+  readonly badSince?: UnixMs | undefined
   /** The verdicts of the latest polls, as many as a decision needs; newest last. */
   readonly recent: readonly { readonly at: UnixMs; readonly verdict: Verdict }[]
   readonly traces: readonly Trace[]

@@ -176,7 +176,7 @@ export function createNetworkView(network: Network, endpoints: readonly Endpoint
           ...withoutResult(health, Math.min(health.lastPolledAt, at)),
           since,
           validUntil: Math.min(health.validUntil, at - 1),
-          confirmation: { ...confirmedOnly(health.confirmation), since },
+          confirmation: atMost(confirmedOnly(health.confirmation), since, at),
         })
       }
     },
@@ -184,6 +184,12 @@ export function createNetworkView(network: Network, endpoints: readonly Endpoint
 }
 
 const NOTHING: readonly never[] = Object.freeze([])
+
+/** No time of it is later than `at`. */
+function atMost(state: Health['confirmation'], since: UnixMs, at: UnixMs): Health['confirmation'] {
+  const { badSince } = state
+  return badSince === undefined ? { ...state, since } : { ...state, since, badSince: Math.min(badSince, at) }
+}
 
 function blocksOf(compared: readonly ComparedBlock[], shard: Shard): readonly ComparedBlock[] {
   return compared.length === 0 ? NOTHING : compared.filter((block) => block.shard === shard)

@@ -35,7 +35,7 @@ function bodyOf({ type, createdAt, text, items }: Said): object {
 
 /** The shape of an incident in the API, with its links. */
 function incidentOf({ report, url, runbookUrl }: SaidItem): object {
-  const { openedAt, closedAt } = report
+  const { openedAt, plannedUntil = null, closedAt } = report
   return {
     id: report.id,
     network: report.network,
@@ -52,6 +52,7 @@ function incidentOf({ report, url, runbookUrl }: SaidItem): object {
       until: until === null ? null : time(until),
     })),
     opened_at: time(openedAt),
+    planned_until: plannedUntil === null ? null : time(plannedUntil),
     confirmed_at: time(report.confirmedAt),
     closed_at: closedAt === null ? null : time(closedAt),
     duration_seconds: closedAt === null ? null : seconds(Math.max(0, closedAt - openedAt)),
