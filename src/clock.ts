@@ -56,6 +56,16 @@ export function guardedClock(clock: Clock, onError: (error: unknown) => void): C
   }
 }
 
+/** Resolves with the work, or after `ms` with `undefined`: what hangs must not keep the caller. */
+export async function within<T>(clock: Pick<Clock, 'sleep'>, ms: number, work: Promise<T>): Promise<T | undefined> {
+  const ended = new AbortController()
+  try {
+    return await Promise.race([work, clock.sleep(ms, ended.signal).then(() => undefined)])
+  } finally {
+    ended.abort()
+  }
+}
+
 /** Runs `task` every `everyMs`. An error in one run does not prevent the next. */
 export function repeat(clock: Pick<Clock, 'after'>, everyMs: number, task: () => void): Timer {
   let timer = clock.after(everyMs, run)

@@ -1,4 +1,4 @@
-import type { Clock } from '../clock.ts'
+import { type Clock, within } from '../clock.ts'
 import { networkOf } from '../core/endpoint.ts'
 import type { Poller } from '../poll/poller.ts'
 import type { Scheduler } from '../poll/scheduler.ts'
@@ -11,11 +11,8 @@ export function createOwnedNetworks({ store, poller, scheduler, reschedule, cloc
   let takingUp: Promise<void> | null = null
 
   async function savedHealth(): Promise<readonly SavedHealth[]> {
-    const read = new AbortController()
-    const late = clock.sleep(WITHIN_MS, read.signal).then(() => [])
-    const saved = await Promise.race([store.savedHealth().catch(() => []), late])
-    read.abort()
-    return saved
+    const read = store.savedHealth().catch(() => [])
+    return (await within(clock, WITHIN_MS, read)) ?? []
   }
 
   async function takeUp(): Promise<void> {
@@ -55,9 +52,7 @@ export function createOwnedNetworks({ store, poller, scheduler, reschedule, cloc
       if (isGivenBack) poller.save(network)
       poller.leave(network)
       if (!isGivenBack) return
-      const written = new AbortController()
-      await Promise.race([store.flush(), clock.sleep(WITHIN_MS, written.signal)])
-      written.abort()
+      await within(clock, WITHIN_MS, store.flush())
     },
   }
 }

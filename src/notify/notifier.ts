@@ -1,4 +1,4 @@
-import { type Clock, repeat, type Timer } from '../clock.ts'
+import { type Clock, repeat, type Timer, within } from '../clock.ts'
 import type { NotifySettings } from '../config/resolve-notify.ts'
 import type { Incident } from '../core/incident/incident.ts'
 import type { Log } from '../log.ts'
@@ -164,10 +164,8 @@ export function createNotifier(deps: NotifierDeps): Notifier {
         for (const { subject, report } of outbox.waiting()) if (report?.network === network) left.add(subject)
         outbox.leave((subject) => left.has(subject))
       }
-      const written = new AbortController()
       const settled = Promise.all([...lines.values()].map(({ sender }) => sender.settled())).then(() => store.flush())
-      await Promise.race([settled, clock.sleep(LEFT_WITHIN_MS, written.signal)])
-      written.abort()
+      await within(clock, LEFT_WITHIN_MS, settled)
     },
 
     start() {

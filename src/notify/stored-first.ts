@@ -1,4 +1,4 @@
-import type { Clock } from '../clock.ts'
+import { type Clock, within } from '../clock.ts'
 import type { Store } from '../store/store.ts'
 import type { Notification } from './notification.ts'
 
@@ -15,10 +15,8 @@ export function createStoredFirst({ store, clock, onStored, confirmed }: StoredF
       await Promise.resolve()
       const waiting = unconfirmed
       unconfirmed = []
-      const flushed = new AbortController()
       // A flush ends after a failure too; then, or if the disk hangs, messages are sent from memory.
-      await Promise.race([store.flush(), clock.sleep(STORED_WITHIN_MS, flushed.signal)])
-      flushed.abort()
+      await within(clock, STORED_WITHIN_MS, store.flush())
       const stored = confirmed === undefined ? waiting : await confirmed(waiting).catch(() => [])
       const ids = new Set(stored.map(({ id }) => id))
       onStored(ids)

@@ -1,4 +1,4 @@
-import type { Timer } from '../../clock.ts'
+import { type Timer, within } from '../../clock.ts'
 import type { Secret } from '../../secret.ts'
 import { createBatchQueue } from '../batch-queue.ts'
 import { createBatchSender } from '../batch-sender.ts'
@@ -122,12 +122,11 @@ function assemble(options: PostgresOptions, database: Database, gate: Gate, spoo
     async close() {
       closing.abort()
       timer?.cancel()
-      const abort = new AbortController()
       // A database that hangs must not keep the process from ending.
-      await Promise.race([sender.flush(), clock.sleep(CLOSE_WITHIN_MS, abort.signal)])
+      await within(clock, CLOSE_WITHIN_MS, sender.flush())
       sender.stop()
-      await Promise.race([writer.stop().then(() => database.close()), clock.sleep(CLOSE_WITHIN_MS, abort.signal)])
-      abort.abort()
+      const closed = writer.stop().then(() => database.close())
+      await within(clock, CLOSE_WITHIN_MS, closed)
       spool?.close()
     },
   }

@@ -1,4 +1,4 @@
-import type { Clock, Timer } from '../../clock.ts'
+import { type Clock, type Timer, within } from '../../clock.ts'
 import type { UnixMs } from '../../core/time.ts'
 import type { Log } from '../../log.ts'
 import { type BatchSenderDeps, createBatchSender } from '../batch-sender.ts'
@@ -108,7 +108,6 @@ export function createWriter(deps: WriterDeps) {
     },
 
     async close(): Promise<void> {
-      const abort = new AbortController()
       const ending = (async () => {
         await sender.flush()
         closed = true
@@ -116,8 +115,7 @@ export function createWriter(deps: WriterDeps) {
         await thread.closeFile()
       })()
       // A disk that hangs must not keep the process from ending.
-      await Promise.race([ending, clock.sleep(CLOSE_WITHIN_MS, abort.signal)])
-      abort.abort()
+      await within(clock, CLOSE_WITHIN_MS, ending)
       closed = true
       sender.stop()
       measureTimer?.cancel()
