@@ -1,4 +1,4 @@
-import { closeSync, openSync, statSync, writeSync } from 'node:fs'
+import { closeSync, openSync, statSync, truncateSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import { describe, expect, test } from 'vitest'
@@ -9,6 +9,16 @@ import { everyEngine } from './engines.ts'
 import { BASE, HOLD_MS, HOUR_MS, opened, pollOf, temporaryDirectory } from './setting.ts'
 
 const ENDPOINT = 'ethereum/own-1'
+/** Few bytes are checked by a thread, many by a process. */
+const SIZES = [
+  { what: 'a small file', bytes: 0 },
+  { what: 'a large file', bytes: 32 * 1024 * 1024 },
+]
+
+/** SQLite reads nothing beyond its last page. */
+function enlarge(path: string, bytes: number): void {
+  if (bytes > 0) truncateSync(path, bytes)
+}
 
 describe('a store', () => {
   for (const { name, open } of everyEngine()) {
@@ -155,8 +165,10 @@ describe('a store', () => {
     db.close()
   })
 
-  test('does not wait for a check that was ended, and reports no damage', async () => {
-    const { store } = await opened({ path: join(temporaryDirectory(), 'store.db') })
+  test.each(SIZES)('does not wait for a check of $what that was ended, and reports no damage', async ({ bytes }) => {
+    const path = join(temporaryDirectory(), 'store.db')
+    const { store } = await opened({ path })
+    enlarge(path, bytes)
     const ending = new AbortController()
 
     const check = store.run('integrity', BASE, ending.signal)
@@ -167,7 +179,7 @@ describe('a store', () => {
     expect((await store.lastRuns()).has('integrity')).toBe(false)
   })
 
-  test('detects a damaged page in the middle of the file', async () => {
+  test.each(SIZES)('detects a damaged page in the middle of $what', async ({ bytes }) => {
     const path = join(temporaryDirectory(), 'store.db')
     const { store } = await opened({ path })
     store.register([{ endpoint: ENDPOINT, holdMs: HOLD_MS }], BASE)
@@ -177,7 +189,10 @@ describe('a store', () => {
     other.pragma('wal_checkpoint(TRUNCATE)')
     other.close()
     const file = openSync(path, 'r+')
-    writeSync(file, Buffer.alloc(4096, 0x5a), 0, 4096, Math.floor(statSync(path).size / 8192) * 4096)
+    const middle = Math.floor(statSync(path).size / 8192) * 4096
+    enlarge(path, bytes)
+    expect(await store.run('integrity', BASE)).toBe(true)
+    writeSync(file, Buffer.alloc(4096, 0x5a), 0, 4096, middle)
     closeSync(file)
 
     expect(await store.run('integrity', BASE)).toBe(false)

@@ -4,6 +4,9 @@ import { fileURLToPath, pathToFileURL } from 'node:url'
 
 export type Integrity = 'sound' | 'damaged' | 'unreadable' | 'ended'
 
+/** So few bytes are checked in 40 ms, for which a reader thread has time: a process costs more. */
+export const FEW_BYTES = 16 * 1024 * 1024
+
 /**
  * Runs quick_check on a file in a child process: one call into SQLite reads the whole file, which takes minutes on a
  * large one. A thread cannot interrupt that call and would keep our process from ending; a child can be killed.

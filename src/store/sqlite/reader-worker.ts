@@ -3,7 +3,7 @@ import { parentPort } from 'node:worker_threads'
 import type Database from 'better-sqlite3'
 import type { QueryCalls } from '../engine.ts'
 import { backupStore } from './backup.ts'
-import { openReadOnly } from './database.ts'
+import { isSound, openReadOnly } from './database.ts'
 import { createQueries, readHandlers } from './queries.ts'
 import { serveCalls } from './worker-calls.ts'
 
@@ -17,6 +17,15 @@ const handlers = {
   },
   ...readHandlers(answer),
   backup: (file: string) => backupStore(path, file),
+  /** Over a connection of its own, which remembers no page as it was. */
+  check() {
+    const db = openReadOnly(path)
+    try {
+      return isSound(db)
+    } finally {
+      db.close()
+    }
+  },
 }
 
 export type ReaderCalls = typeof handlers

@@ -27,6 +27,8 @@ export function createReader(deps: ReaderDeps) {
         if (!reply.ok) throw new Error(`no backup was made: ${reply.trouble} (${reply.code})`)
       },
     } satisfies Partial<Store>,
+    /** Whether quick_check finds nothing, in a store of few bytes. */
+    check: () => read('check'),
     end: workers.end,
   }
 }

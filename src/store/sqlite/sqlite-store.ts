@@ -1,10 +1,11 @@
+import { stat } from 'node:fs/promises'
 import { createBatchQueue } from '../batch-queue.ts'
 import type { CommonOptions } from '../engine.ts'
 import type { Store } from '../store.ts'
 import { createWrites } from '../writes.ts'
 import { IN_MEMORY } from './database.ts'
 import { type FileSystemType, fileSystemType } from './disk.ts'
-import { checkFile, type Integrity } from './integrity.ts'
+import { checkFile, FEW_BYTES, type Integrity } from './integrity.ts'
 import { createReader } from './reader.ts'
 import type { OnSpawn } from './worker-calls.ts'
 import { createWriter } from './writer.ts'
@@ -30,9 +31,11 @@ export async function openSqliteStore(options: SqliteOptions): Promise<Store> {
   await writer.open()
 
   async function integrity(signal: AbortSignal): Promise<Integrity> {
-    if (path !== IN_MEMORY) return checkFile(path, signal)
-    const reply = await writer.call('check')
-    return reply.ok ? (reply.value ? 'sound' : 'damaged') : 'unreadable'
+    if (path !== IN_MEMORY && (await sizeOf(path)) > FEW_BYTES) return checkFile(path, signal)
+    const reply = await reader.check()
+    if (signal.aborted) return 'ended'
+    if (reply.ok) return reply.value ? 'sound' : 'damaged'
+    return reply.trouble === 'corrupt' ? 'damaged' : 'unreadable'
   }
 
   async function check(signal: AbortSignal): Promise<boolean> {
@@ -72,6 +75,14 @@ export async function openSqliteStore(options: SqliteOptions): Promise<Store> {
       await writer.close()
     },
   }
+}
+
+/** A file that is not there has none. */
+async function sizeOf(path: string): Promise<number> {
+  return stat(path).then(
+    ({ size }) => size,
+    () => 0,
+  )
 }
 
 export interface SqliteOptions extends CommonOptions {

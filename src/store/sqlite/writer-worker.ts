@@ -35,7 +35,7 @@ const handlers = {
     })
     return { ...written, ...writer.takeEvents() }
   },
-  /** Whether the job was completed. `integrity` only records the time of a check made in another process. */
+  /** Whether the job was completed. `integrity` only records the time of a check made elsewhere. */
   job(job: StoreJob, now: UnixMs): Promise<boolean> {
     const endedBefore = jobsEnded
     const run = lastJob.then(() => runJob(job, now, endedBefore))
@@ -51,7 +51,7 @@ const handlers = {
   measure: (now: UnixMs) => ({ ...opened().measure(now), ...opened().takeEvents() }),
   ...readHandlers((query) => query(file().queries)),
   backup: (to: string) => copyTo(file().db, to),
-  /** Whether quick_check finds nothing. Only for a store in memory: a file is checked in its own process. */
+  /** Whether quick_check finds nothing. Only for a store in memory: a file is checked elsewhere. */
   check: () => isSound(file().db),
   /** Ends the jobs first, and opens nothing afterwards. */
   async close() {
@@ -120,7 +120,7 @@ function* steps(job: StoreJob, { db, rollUp, retainer }: OpenFile, now: number):
       db.pragma('optimize = 0x10002')
       return
     case 'integrity':
-      // The check has run in its own process; only its time is recorded here.
+      // The check has run elsewhere; only its time is recorded here.
       return
   }
 }
