@@ -22,6 +22,9 @@ export interface DemoOptions extends Overrides {
   readonly cluster?: boolean
 }
 
+const DEMO_NOTE =
+  'This is a demo: the nodes, their faults and their history are simulated. Monitor your own: heartline probe --url URL'
+
 const USUAL_PORT = 9780
 const USUAL_GATEWAY_PORT = 9781
 
@@ -46,7 +49,7 @@ export async function demo(
     const start = async (page: number, gateway: number): Promise<Daemon | null> => {
       const file = {
         ...nodes.config,
-        announcements: [{ text: 'This is a demo: the nodes, their faults and their history are simulated.' }],
+        announcements: [{ text: DEMO_NOTE }],
         server: { listen: `127.0.0.1:${page}` },
         store: { path: join(folder, 'demo.db') },
         notify: {
@@ -84,6 +87,9 @@ export async function demo(
     const url = daemon.gatewayUrl ?? ''
     const traffic = startDemoTraffic({ url, endpointId: background, clock: systemClock })
     io.out('Nine simulated nodes with recurring faults. Press Ctrl-C to stop.')
+    io.out(
+      'Monitor your own nodes: heartline probe --url URL shows what it finds, heartline init --url URL writes heartline.yaml.',
+    )
     io.out('The gateway forwards to a healthy node. This endpoint_id is valid until the demo stops:')
     io.out(`  curl ${url}ethereum/${own} -H 'content-type: application/json' -d '${CALL}'`)
     io.out(`  curl ${url}multiversx/${own}/network/status/1`)

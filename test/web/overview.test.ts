@@ -390,10 +390,39 @@ describe('the overview', () => {
     expect(names(await shown({ label: 'region:fra', provider: 'other' }))).toEqual([])
     expect(names(await shown({ q: 'rack:7' }))).toEqual(['a'])
     const page = await shown({ label: 'region:hel' })
-    expect(textsOf(page, '[data-ask=label] option')).toEqual(['All labels', 'rack:7', 'region:fra', 'region:hel'])
-    expect(page.querySelector('[data-ask=label] [selected]')?.textContent).toBe('region:hel')
-    expect(textsOf(page, '[data-ask=provider] option')).toEqual(['All providers', 'acme'])
+    expect(textsOf(page, '[data-ask=label] option')).toEqual([
+      'All labels',
+      'rack:7 (1)',
+      'region:fra (1)',
+      'region:hel (1)',
+    ])
+    expect(page.querySelector('[data-ask=label] [selected]')?.textContent).toBe('region:hel (1)')
+    expect(textsOf(page, '[data-ask=provider] option')).toEqual(['All providers', 'acme (1)'])
     expect(page.querySelector('output')?.textContent).toBe('1 of 3 endpoints')
+  })
+
+  test('says of each filter how many endpoints it shows', async () => {
+    const lagging = { code: 'lagging', message: '9 blocks behind', since: '2026-01-01T00:09:00.000Z' } as const
+    const endpoints = [
+      anEndpoint('a', { labels: { region: 'fra' } }),
+      anEndpoint('b', { state: 'degraded', conditions: [lagging] }),
+      anEndpoint('c', { state: 'down', flapping: true }),
+      anEndpoint('d', { state: 'down' }),
+    ]
+    const status = aStatus([aNetwork('one', endpoints)])
+    await view.prepare?.(modelOf(status))
+
+    const offered = textsOf(draw(status), '#filter option')
+
+    expect(offered.slice(0, 4)).toEqual(['All endpoints', 'Unhealthy (3)', 'Lagging (3)', 'Flapping (1)'])
+    expect(offered.slice(4)).toEqual([
+      'Up (1)',
+      'Degraded (1)',
+      'Down (2)',
+      'Maintenance (0)',
+      'Unknown (0)',
+      'lagging (1)',
+    ])
   })
 
   test('collapses a network and still shows its state', () => {

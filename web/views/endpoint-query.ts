@@ -21,7 +21,7 @@ export function queried(
  * Whether an endpoint matches the search `q`, the filter `show` (a name, or `state:down`, `condition:lagging`), and its
  * `provider` and `label` (`region:fra`).
  */
-function isWanted(
+export function isWanted(
   network: NetworkView,
   endpoint: EndpointView,
   { q = '', show = '', provider = '', label = '' }: Query,

@@ -166,7 +166,7 @@ function tools(model: Model<Data>, shown: number): TemplateResult {
         .value=${q}
       />
       <select id="filter" data-ask="show" aria-label=${WORDS.filter}>
-        ${Object.entries(WORDS.filters).map(([value, text]) => html`<option value=${value} ?selected=${value === show}>${text}</option>`)}
+        ${Object.entries(WORDS.filters).map(([value, text]) => html`<option value=${value} ?selected=${value === show}>${text}${value === '' ? nothing : wall?.counted(model, { show: value })}</option>`)}
         ${wall?.filters(model)}
       </select>
       ${wall?.choices(model, isWall(model))}

@@ -1,6 +1,6 @@
 import type { StripView } from '../../src/http/wire-history.ts'
 import type { EndpointView, NetworkView } from '../../src/http/wire-status.ts'
-import { labelsOf } from './endpoint-query.ts'
+import { isWanted, labelsOf } from './endpoint-query.ts'
 import { count, latency } from './format.ts'
 import { html, nothing, repeat, type TemplateResult } from './lit.ts'
 import { worstHead } from './model.ts'
@@ -55,12 +55,21 @@ function behind(blocks: number): string {
   return `${count(blocks)} ${blocks === 1 ? 'block' : 'blocks'} behind`
 }
 
+/** How many endpoints a filter shows, as ` (12)`. */
+export function counted({ status }: Model, filter: Readonly<Record<string, string>>): string {
+  const matches = status?.networks.flatMap((network) =>
+    network.endpoints.filter((endpoint) => isWanted(network, endpoint, filter)),
+  )
+  return ` (${count(matches?.length ?? 0)})`
+}
+
 /** Filters by state, and by each condition that an endpoint has now. */
-export function filters({ status, route }: Model): TemplateResult {
+export function filters(model: Model): TemplateResult {
+  const { status, route } = model
   const endpoints = status?.networks.flatMap((network) => network.endpoints) ?? []
   const codes = new Set(endpoints.flatMap(({ conditions }) => conditions.map(({ code }) => code)))
   const option = (value: string, text: string) =>
-    html`<option value=${value} ?selected=${value === route.query.show}>${text}</option>`
+    html`<option value=${value} ?selected=${value === route.query.show}>${text}${counted(model, { show: value })}</option>`
   return html`${Object.entries(WORDS.states).map(([name, text]) => option(`state:${name}`, text))}
   ${[...codes].map((code) => option(`condition:${code}`, code))}`
 }
@@ -75,12 +84,13 @@ const SORTINGS: Readonly<Record<Sorting, string>> = {
 const LAYOUTS: Readonly<Record<Layout, string>> = { list: 'List', wall: 'Wall' }
 
 /** A filter by one of the values that there are, or by that of the address. */
-function choice(name: 'provider' | 'label', values: readonly string[], chosen = ''): TemplateResult | typeof nothing {
+function choice(name: 'provider' | 'label', values: readonly string[], model: Model): TemplateResult | typeof nothing {
+  const { [name]: chosen = '' } = model.route.query
   const there = [...new Set(chosen === '' ? values : [...values, chosen])].sort()
   if (there.length === 0) return nothing
   return html`<select data-ask=${name} aria-label=${ALL[name].label}>
     <option value="" ?selected=${chosen === ''}>${ALL[name].text}</option>
-    ${there.map((value) => html`<option value=${value} ?selected=${value === chosen}>${value}</option>`)}
+    ${there.map((value) => html`<option value=${value} ?selected=${value === chosen}>${value}${counted(model, { [name]: value })}</option>`)}
   </select>`
 }
 
@@ -90,7 +100,8 @@ const ALL = {
 }
 
 /** The order of a network's endpoints, their providers and labels, and list or wall. */
-export function choices({ route, status }: Model, isWall: boolean): TemplateResult {
+export function choices(model: Model, isWall: boolean): TemplateResult {
+  const { route, status } = model
   const { sort = 'state' } = route.query
   const current = isWall ? 'wall' : 'list'
   const endpoints = status?.networks.flatMap((network) => network.endpoints) ?? []
@@ -98,9 +109,9 @@ export function choices({ route, status }: Model, isWall: boolean): TemplateResu
     ${choice(
       'provider',
       endpoints.flatMap(({ provider }) => provider ?? []),
-      route.query.provider,
+      model,
     )}
-    ${choice('label', endpoints.flatMap(labelsOf), route.query.label)}
+    ${choice('label', endpoints.flatMap(labelsOf), model)}
     <select id="sort" data-ask="sort" aria-label="Order">
       ${Object.entries(SORTINGS).map(([name, text]) => html`<option value=${name} ?selected=${name === sort}>${text}</option>`)}
     </select>
