@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { checkout } from '../support/project.ts'
@@ -54,6 +54,17 @@ const PROMISES = [
   ],
   ['are verified against', 'nodes/tls.test.ts', 'of an unknown authority, or of none, is not trusted'],
   ['`tls.insecure` accepts any certificate', 'nodes/tls.test.ts', 'may be anyone’s if insecure is set'],
+  [
+    'until the tab is closed or the user signs out',
+    'web/session.test.ts',
+    'the token is kept in the tab until its user',
+  ],
+  [
+    'only to the holder of the configured certificate',
+    'daemon/people.test.ts',
+    'sends its token to the holder of the configured',
+  ],
+  ['every user of the machine can read it', 'config/load.test.ts', 'warningsOf(config, 0o644)).toEqual([WARNING])'],
   ['`check-config` warns', 'config/load.test.ts', 'what is doubtful is said, and runs'],
   ['rejects a compressed response', 'nodes/forward.test.ts', 'refuses a compressed answer, as it asks for none: %s'],
   ['within the same limit and timeout', 'nodes/client.test.ts', 'decompression of a bomb ends with the deadline'],
@@ -179,4 +190,15 @@ const PROMISES = [
 test.each(PROMISES)('the page on security promises “%s”, and %s has a test', (promise, file, title) => {
   expect(page).toContain(promise)
   expect(read(join('test', file))).toContain(title)
+})
+
+test('the page uses no cookies', () => {
+  const files = ['src/http', 'web'].flatMap((room) =>
+    readdirSync(join(checkout, room), { recursive: true, encoding: 'utf8' })
+      .filter((file) => file.endsWith('.ts'))
+      .map((file) => join(room, file)),
+  )
+
+  expect(files.length).toBeGreaterThan(100)
+  expect(files.filter((file) => /set-cookie|\.cookie\b/i.test(read(file)))).toEqual([])
 })
