@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { percent } from '../../web/views/format.ts'
-import { tally, toneOf } from '../../web/views/model.ts'
+import { isUnstable, lookOf, tally, toneOf } from '../../web/views/model.ts'
 import { sendKnown, tagOf } from './negotiation.ts'
 import { oneOf } from './parameters.ts'
 import { sendUnknown } from './problem.ts'
@@ -49,7 +49,9 @@ export function registerBadge(
     const entry = board.entry(request.params.network, request.params.endpoint)
     if (entry === undefined) return sendUnknown(reply, 'endpoint')
     const view = endpointView(entry, incidents.of(entry.health.endpoint), clock.now(), request.audience)
-    const body = badgeSvg(badgeOf(request.query.type ?? 'state', view, request.audience))
+    const isHalted = board.network(request.params.network)?.standing.halted === true
+    const of = { audience: request.audience, isHalted }
+    const body = badgeSvg(badgeOf(request.query.type ?? 'state', view, of))
     return send(request, reply, body)
   })
 
@@ -104,11 +106,17 @@ function standingOf(state: StateView, networks: readonly NetworkView[]): Omit<Ba
 /** With a lower coverage, a percentage would be misleading. */
 const LEAST_COVERAGE = 0.5
 
-function badgeOf(type: (typeof TYPES)[number], view: EndpointView, audience: Audience): Badge {
+interface Of {
+  readonly audience: Audience
+  /** Whether its chain is. */
+  readonly isHalted: boolean
+}
+
+function badgeOf(type: (typeof TYPES)[number], view: EndpointView, of: Of): Badge {
   const { title, state } = view
   switch (type) {
     case 'state':
-      return { label: title, value: state, tone: state }
+      return { label: title, value: isUnstable(view) ? 'unstable' : state, tone: lookOf(view) }
     case 'availability': {
       const { ratio, coverage } = view.availability['30d']
       if (ratio === null || coverage < LEAST_COVERAGE)
@@ -116,23 +124,28 @@ function badgeOf(type: (typeof TYPES)[number], view: EndpointView, audience: Aud
       return { label: `${title}, 30 d`, value: percent(ratio), tone: ratio >= 0.99 ? 'up' : 'degraded' }
     }
     case 'lag':
-      return { label: `${title}, lag`, ...lagOf(view, audience) }
+      return { label: `${title}, lag`, ...lagOf(view, of) }
   }
 }
 
-function lagOf({ heads, state, conditions }: EndpointView, audience: Audience): Omit<Badge, 'label'> {
+function lagOf({ heads, state, conditions }: EndpointView, { audience, isHalted }: Of): Omit<Badge, 'label'> {
   // The public may not see heights, but may see whether an endpoint lags.
   const isForked = state === 'degraded' && conditions.some(({ code }) => code === 'forked')
   if (isForked) return { value: 'forked', tone: state }
   const isBehind = conditions.some(({ code }) => code === 'lagging' || code === 'stalled')
+  // A halted chain has no current head.
+  const atHead = isHalted
+    ? ({ value: 'chain halted', tone: 'degraded' } as const)
+    : ({ value: 'at head', tone: 'up' } as const)
   if (audience === 'public') {
     if (state !== 'up' && state !== 'degraded') return { value: 'not known', tone: 'unknown' }
-    return isBehind ? { value: 'behind', tone: state } : { value: 'at head', tone: 'up' }
+    return isBehind ? { value: 'behind', tone: state } : atHead
   }
   const lags = heads.map(({ lag_blocks: lag }) => lag)
   if (lags.length === 0 || lags.includes(null)) return { value: 'not known', tone: 'unknown' }
   const most = Math.max(...lags.map((lag) => lag ?? 0))
-  const value = most === 0 ? 'at head' : `${most} ${most === 1 ? 'block' : 'blocks'} behind`
+  if (most === 0 && (isHalted || !isBehind)) return atHead
+  const value = most === 0 ? 'at head again' : `${most} ${most === 1 ? 'block' : 'blocks'} behind`
   return { value, tone: isBehind ? (state === 'down' ? 'down' : 'degraded') : 'up' }
 }
 

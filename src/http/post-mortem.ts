@@ -131,16 +131,17 @@ function happened({ incident, audience }: PostMortem): string[] {
     const why = codes.length === 0 ? '' : `: ${codes.join(', ')}`
     return [
       ...wrap(`${state}${why}`, `  ${stamp(at)}  `, ' '.repeat(23)),
-      ...shown.flatMap((sample) => wrap(sampleText(sample), '      ', '        ')),
+      ...shown.flatMap((sample) => wrap(sampleText(sample, incident.cause === 'halted'), '      ', '        ')),
       ...(more > 0 ? [`      and ${number(more)} more`] : []),
     ]
   })
 }
 
-function sampleText({ endpoint, shard, height, lagBlocks, latencyMs }: IncidentSample): string {
+function sampleText({ endpoint, shard, height, lagBlocks, latencyMs }: IncidentSample, isHalted: boolean): string {
   const where = shard === null ? endpoint : `${endpoint}, ${shard === METACHAIN ? 'metachain' : `shard ${shard}`}`
   const seen = height === null ? 'no height' : `height ${number(height)}`
-  const behind = lagBlocks === null ? '' : lagBlocks === 0 ? ', at the head' : `, ${blocks(lagBlocks)} behind`
+  const at = isHalted ? ', at the last block' : ', at the head'
+  const behind = lagBlocks === null ? '' : lagBlocks === 0 ? at : `, ${blocks(lagBlocks)} behind`
   // Without an answer, the height is the last known one and has no lag.
   if (latencyMs === null) return `${where}: no answer${height === null ? '' : `, last ${seen}`}`
   return `${where}: ${seen}${behind}, answered in ${milliseconds(latencyMs)}`

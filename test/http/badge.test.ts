@@ -106,6 +106,32 @@ describe('a badge', () => {
     }
   })
 
+  test('of an endpoint of a halted chain does not say "at head"', async () => {
+    for (const options of [{}, { token: new Secret('a-token-of-the-operator') }]) {
+      const { server, world } = setUp({ options })
+      await world.pollAll()
+      const network = world.board.network('avalanche')
+      if (network === undefined) throw new Error('no network')
+      world.board.putStanding({ ...network.standing, halted: true }, true)
+
+      const badge = await server.inject('/badge/avalanche/own-1.svg?type=lag')
+
+      expect(spoken(badge.body)).toBe('Own node 1, lag: chain halted')
+      expect(badge.body).toContain('#945600')
+    }
+  })
+
+  test('of an endpoint that is up for the moment says that it is unstable', async () => {
+    const { server, world, incidents } = setUp()
+    await world.pollAll()
+    incidents.put(incident({ network: 'avalanche', endpoint: 'own-2', flapping: true }))
+
+    const badge = await server.inject('/badge/avalanche/own-2.svg')
+
+    expect(spoken(badge.body)).toBe('Own node 2: unstable')
+    expect(badge.body).toContain('#945600')
+  })
+
   test('is not sent again while it has not changed', async () => {
     const { server } = setUp()
     const { headers } = await server.inject('/badge/ethereum/node.svg')

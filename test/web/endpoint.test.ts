@@ -150,6 +150,26 @@ describe('an endpoint', () => {
     expect(textsOf(page, '.now .bad')).toEqual(['Lag 12,300 (41 h) limit 3'])
   })
 
+  test('of a halted chain is at its last block, not at head', async () => {
+    const heads = [0, 1].map((shard) => ({ ...HEAD, shard, lag_blocks: 0, lag_seconds: 0 }))
+    const places = ['fra1', 'nyc1'].map((vantage) => aVantage(vantage, { heads }))
+
+    const { page } = await show({ endpoint: { heads, vantages: places }, network: { halted: true } })
+
+    expect(textsOf(page, '.now > div')[1]).toBe('Lag last block limit 3')
+    expect(textsOf(page, '.heads td:nth-child(3)')).toEqual(['last block', 'last block'])
+    expect(textsOf(page, '.vantages tbody tr')[0]).toContain('last block')
+    expect(page.querySelector('.endpoint .now')?.textContent).not.toContain('at head')
+  })
+
+  test('is unstable, not up, while it flaps', async () => {
+    const { page } = await show({ endpoint: { flapping: true, incident: 'x', since: '2026-01-02T11:50:00.000Z' } })
+
+    expect(page.querySelector('.subject')?.className).toContain('degraded')
+    expect(page.querySelector('h1 .mark')?.getAttribute('aria-label')).toBe('Unstable')
+    expect(textsOf(page, '.state')).toEqual(['Unstable : up for 10 min , flapping'])
+  })
+
   const since = '2026-01-02T11:50:00.000Z'
   const polled = { since, last_polled_at: '2026-01-02T11:59:52.000Z' }
   const conditions = [{ code: 'unreachable', message: 'connection refused', since } as const]

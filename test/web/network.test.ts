@@ -215,6 +215,35 @@ describe('block arrival', () => {
     expect(page.querySelectorAll('.race tr')[4]?.querySelector('path.missing')).not.toBeNull()
   })
 
+  test('of a halted chain tells nowhere that an endpoint is at head, also for folded shards', () => {
+    const endpoints = ENDPOINTS.map((one) => ({
+      ...one,
+      heads: [0, 1].flatMap((shard) => headAt(104, 0).map((head) => ({ ...head, shard }))),
+    }))
+    const shards = [0, 1].map((shard) => aShard([aWitness('a'), aWitness('b')], { shard }))
+
+    const page = draw({ network: aNetwork('one', endpoints, { halted: true }), shards })
+
+    expect(textsOf(page, 'td.lag .quiet').slice(0, 2)).toEqual(['last block', 'last block'])
+    expect(page.innerHTML).not.toContain('at head')
+    expect(draw({ network: aNetwork('one', endpoints), shards }).innerHTML).toContain('at head')
+  })
+
+  test('marks an endpoint that flaps as unstable in every list, to the public too', () => {
+    const flaps = { ...anEndpoint('b', { title: 'Node B', heads: headAt(104, 0) }), flapping: true, incident: 'x' }
+    const network = aNetwork('one', [ENDPOINTS[0] ?? flaps, flaps])
+    const looks = (page: HTMLElement, list: string) =>
+      [...page.querySelectorAll(`${list} .mark`)].map((mark) => mark.getAttribute('aria-label')).toSorted()
+
+    const page = draw({ network })
+    const open = draw({ network, isPublic: true })
+
+    expect(looks(page, '.race')).toEqual(['Unstable', 'Up'])
+    expect(looks(page, '.routing ol')).toEqual(['Unstable', 'Up'])
+    expect(looks(open, '.plain.card')).toEqual(['Unstable', 'Up'])
+    expect(textsOf(open, '.plain.card .standing')[0]).toMatch(/^Unstable : up for/)
+  })
+
   test('is one tab stop, and has a table of its contents', () => {
     const page = draw({
       shards: [aShard([aWitness('a'), aWitness('b', { height: 103, later_seconds: [0, 1, 1, 2.5, null] })])],

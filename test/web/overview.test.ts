@@ -93,6 +93,56 @@ describe('the overview', () => {
     expect(drawn([anEndpoint('a'), unheard])).toContain('1 of 2 at the last block')
   })
 
+  test('says of no endpoint of a halted chain that it is at head, as a row or as a tile', async () => {
+    const heads = [
+      { shard: null, height: 7, hash: '0x', timestamp: '2026-01-01T00:00:00Z', lag_blocks: 0, lag_seconds: 0 },
+    ]
+    const status = aStatus([aNetwork('one', [anEndpoint('a', { heads })], { halted: true })])
+    const route = { view: 'overview', params: {}, query: { view: 'wall' } } as const
+    await view.prepare?.(modelOf(status, { route }))
+
+    const [list, wall] = [draw(status), draw(status, { route })]
+
+    expect(textsOf(list, 'td.lag')).toEqual(['last block'])
+    expect(wall.querySelector('.tile')?.getAttribute('aria-label')).toBe('a: up, height 7, last block')
+    expect(list.innerHTML + wall.innerHTML).not.toContain('at head')
+    expect(list.querySelector('.facts span')?.getAttribute('title')).not.toContain('current head')
+  })
+
+  test('marks an endpoint that flaps or has an open incident as unstable while it is up', () => {
+    const flaps = { flapping: true, incident: 'x', since: '2026-01-01T00:09:50Z' }
+    const endpoints = [anEndpoint('a', flaps), anEndpoint('b', { incident: 'y' }), anEndpoint('c')]
+
+    const page = draw(aStatus([aNetwork('one', endpoints)]))
+
+    expect(all(page, '.network .name .mark').map((mark) => mark.getAttribute('aria-label'))).toEqual([
+      'Unstable',
+      'Unstable',
+      'Up',
+    ])
+    expect(all(page, 'tbody tr').map((row) => row.className)).toEqual(['degraded', 'degraded', 'up'])
+    expect(textsOf(page, '.standing')).toEqual(['Unstable : up for 10 s , flapping', 'Unstable : up for 10 min'])
+    expect(textsOf(page, '.network .facts .degraded')).toEqual(['2 unstable'])
+  })
+
+  test('an incident of an endpoint that is up at the moment is amber, and below those that are down', () => {
+    const [condition] = anIncident('x').conditions
+    if (condition === undefined) throw new Error('an incident has a condition')
+    const past = { ...condition, until: '2026-01-01T00:05:00.000Z' }
+    const incidents = [
+      anIncident('old', { endpoint: 'b', flapping: true, conditions: [past] }),
+      anIncident('now', { opened_at: '2026-01-01T00:09:00.000Z' }),
+    ]
+
+    const page = draw(aStatus([aNetwork('one', [anEndpoint('a'), anEndpoint('b')])]), { incidents })
+
+    const marks = (of: HTMLElement) => all(of, '.incidents .mark').map((mark) => mark.getAttribute('aria-label'))
+    expect(marks(page)).toEqual(['Down', 'Degraded'])
+    expect(page.querySelector('.incidents')?.className).toContain('down')
+    const calm = draw(aStatus([aNetwork('one', [anEndpoint('b')])]), { incidents: incidents.slice(0, 1) })
+    expect(calm.querySelector('.incidents')?.className).toContain('degraded')
+  })
+
   test('starts with the verdict, then open incidents, then networks, worst first', () => {
     const down = anEndpoint('b', { state: 'down' })
     const page = draw(

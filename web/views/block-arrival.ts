@@ -9,11 +9,13 @@ import {
   sinceLastBlock,
 } from './block-arrival-figures.ts'
 import { blockArrivalTable } from './block-arrival-table.ts'
-import { codeLink, shardName, ticking } from './endpoint-row.ts'
+import { codeLink, shardName, standing, ticking } from './endpoint-row.ts'
 import { type Explored, inExplorer } from './explorer.ts'
 import { age, count, duration, unbroken, type Zone } from './format.ts'
 import { guard, html, nothing, repeat, svg, type TemplateResult } from './lit.ts'
-import { mark } from './mark.ts'
+import { endpointMark } from './mark.ts'
+import { isHealthy, lookOf } from './model.ts'
+import { headWords } from './network-facts.ts'
 import { endpointPath } from './route.ts'
 import { WORDS } from './words.ts'
 import { NETWORK, paceText } from './words-network.ts'
@@ -48,7 +50,7 @@ export function blockArrival(of: BlockArrival): TemplateResult {
           ({ name }) => name,
           (endpoint) => {
             const racer = racers.get(endpoint.name)
-            return guard([endpoint, shard, of.zone], () => endpointRow(of, endpoint, racer, seen))
+            return guard([endpoint, shard, of.zone, of.network.halted], () => endpointRow(of, endpoint, racer, seen))
           },
         )}
       </tbody>
@@ -59,7 +61,7 @@ export function blockArrival(of: BlockArrival): TemplateResult {
 }
 
 export interface BlockArrival {
-  readonly network: Explored & Pick<NetworkView, 'name'>
+  readonly network: Explored & Pick<NetworkView, 'name' | 'halted'>
   readonly shard: ShardBlocksView
   /** The reference head of the latest event. */
   readonly reference: NetworkView['heads'][number] | undefined
@@ -166,17 +168,13 @@ function endpointRow(
   const lag = head?.lag_blocks ?? null
   const { columns } = NETWORK
   return html`
-    <tr role="row" class=${endpoint.state}>
+    <tr role="row" class=${lookOf(endpoint)}>
       <th role="rowheader" scope="row">
         <div class="name">
-          ${mark(endpoint.state)}
+          ${endpointMark(endpoint)}
           <div>
             <a href=${endpointPath(network.name, endpoint.name)}>${endpoint.title}</a>
-            ${
-              endpoint.state === 'up'
-                ? nothing
-                : html`<small class="standing">${WORDS.states[endpoint.state]} ${WORDS.since} ${ticking(endpoint.since, zone, nowMs)}</small>`
-            }
+            ${isHealthy(endpoint) ? nothing : html`<small class="standing">${standing(endpoint, zone, nowMs)}</small>`}
             ${conditionsOn(endpoint, shard.shard).map(
               ({ code, message }) => html`<p class="why">${codeLink(code)} ${unbroken(message)}</p>`,
             )}
@@ -188,7 +186,7 @@ function endpointRow(
         ${head !== undefined && lag === null ? html`<small>${WORDS.lastSeen}</small>` : nothing}
       </td>
       <td role="cell" class="n lag" data-label=${columns.lag}>
-        ${lag === null ? none() : lag === 0 ? html`<span class="quiet">${WORDS.atHead}</span>` : html`<b>${count(lag)}</b> <small>${lagAge(head?.lag_seconds ?? null)}</small>`}
+        ${lag === null ? none() : lag === 0 ? html`<span class="quiet">${headWords(network)}</span>` : html`<b>${count(lag)}</b> <small>${lagAge(head?.lag_seconds ?? null)}</small>`}
       </td>
       <td role="cell" class="n first" data-label=${columns.first} title=${racer === undefined ? nothing : NETWORK.sure(racer.sure)}>
         ${racer === undefined || seen === 0 ? none() : html`${NETWORK.firsts(racer.firsts, seen)}${racer.sure > 0 ? html`<small>${NETWORK.sure(racer.sure)}</small>` : nothing}`}

@@ -4,7 +4,7 @@ import { disputedAt, verdictAt } from './block-arrival-figures.ts'
 import { type Explored, inExplorer } from './explorer.ts'
 import { count } from './format.ts'
 import { html, nothing, type TemplateResult } from './lit.ts'
-import { mark } from './mark.ts'
+import { endpointMark } from './mark.ts'
 import { endpointPath } from './route.ts'
 import { NETWORK } from './words-network.ts'
 
@@ -28,7 +28,7 @@ export function blockHashes({ network, shard, endpoints }: BlockHashes): Templat
         <tbody role="rowgroup">
           ${rows.map(
             ({ endpoint, reported }) => html`<tr role="row">
-              <th role="rowheader" scope="row">${mark(endpoint.state)} <a href=${endpointPath(network.name, endpoint.name)}>${endpoint.title}</a></th>
+              <th role="rowheader" scope="row">${endpointMark(endpoint)} <a href=${endpointPath(network.name, endpoint.name)}>${endpoint.title}</a></th>
               ${columns.map((at, place) => {
                 const verdict = verdictAt(shard, at)
                 const hashIndex = reported[at] ?? null

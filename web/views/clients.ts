@@ -1,6 +1,6 @@
 import type { ClientView, EndpointView } from '../../src/http/wire-status.ts'
 import { html, nothing, type TemplateResult } from './lit.ts'
-import { mark } from './mark.ts'
+import { endpointMark } from './mark.ts'
 import { endpointPath } from './route.ts'
 import { NETWORK } from './words-network.ts'
 
@@ -23,7 +23,7 @@ export function clientsSection(network: string, endpoints: readonly EndpointView
             ([client, runners]) => html`<dt>${client}</dt>
             <dd>
               ${runners.map(
-                ({ name, title, state }) => html`<a href=${endpointPath(network, name)}>${mark(state)} ${title}</a> `,
+                (of) => html`<a href=${endpointPath(network, of.name)}>${endpointMark(of)} ${of.title}</a> `,
               )}
             </dd>`,
           )}

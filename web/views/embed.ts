@@ -3,7 +3,7 @@ import type { NetworkView } from '../../src/http/wire-status.ts'
 import { dayBars } from './day-bars.ts'
 import { moment } from './format.ts'
 import { html, nothing, type TemplateResult } from './lit.ts'
-import { mark } from './mark.ts'
+import { endpointMark, mark } from './mark.ts'
 import { toneOf, worstFirst } from './model.ts'
 import { stateCounts, whereTheyAre } from './network-facts.ts'
 import { networkPath } from './route.ts'
@@ -17,14 +17,14 @@ export function embed(network: NetworkView, days: DaysView | null, nowMs: number
   return html`
     <main class="embed">
       <h1>${mark(toneOf(network.state, [network]))}<a href=${networkPath(network.name)} target="_blank" rel="noopener">${network.title}</a></h1>
-      <p class="facts"><span>${whereTheyAre(network)}</span> ${stateCounts(network)}</p>
+      <p class="facts">${whereTheyAre(network)} ${stateCounts(network)}</p>
       ${network.halted ? html`<p class="alarm">${WORDS.halted}</p>` : nothing}
       ${network.forked ? html`<p class="alarm">${WORDS.forked}</p>` : nothing}
       <ul>
         ${shown.map((endpoint) => {
           const of = days?.strips.find((one) => one.network === network.name && one.endpoint === endpoint.name)
           return html`<li>
-            <span>${mark(endpoint.state)} ${endpoint.title}</span>
+            <span>${endpointMark(endpoint)} ${endpoint.title}</span>
             ${days === null ? nothing : dayBars(of, `${network.name}/${endpoint.name}`, endpoint.title, days, 'picture')}
           </li>`
         })}

@@ -1,11 +1,12 @@
 import type { RulesView } from '../../src/http/wire-history.ts'
-import type { EndpointView, LivenessView, NodeCheckView } from '../../src/http/wire-status.ts'
+import type { EndpointView, LivenessView, NetworkView, NodeCheckView } from '../../src/http/wire-status.ts'
 import { shardName, ticking } from './endpoint-row.ts'
 import { type Explored, inExplorer } from './explorer.ts'
 import { age, count, duration, latency, unbroken, type Zone } from './format.ts'
 import { html, nothing, type TemplateResult } from './lit.ts'
 import { mark } from './mark.ts'
 import { worstHead } from './model.ts'
+import { headWords } from './network-facts.ts'
 import { WORDS } from './words.ts'
 import { ENDPOINT } from './words-endpoint.ts'
 
@@ -41,7 +42,7 @@ export function isDisputed({ liveness, state, conditions }: EndpointView): boole
 
 export interface Now {
   readonly endpoint: EndpointView
-  readonly network: Explored | undefined
+  readonly network: (Explored & Pick<NetworkView, 'halted'>) | undefined
   readonly rules: RulesView | null
   readonly zone: Zone
   readonly nowMs: number
@@ -57,7 +58,7 @@ export function nowFacts({ endpoint, network, rules, zone, nowMs }: Now): Templa
   return html`
     <dl class="now" aria-label=${ENDPOINT.facts}>
       ${head === undefined ? nothing : fact(ENDPOINT.height, blockHeight(head, network), html`${head.shard === null ? nothing : shardName(head.shard)} ${ticking(head.timestamp, zone, nowMs)} ${WORDS.blockAge}`)}
-      ${head === undefined ? nothing : lagFact(head.lag_blocks, head.lag_seconds, limits?.lag_blocks)}
+      ${head === undefined ? nothing : lagFact(head, network, limits?.lag_blocks)}
       ${beat === null ? nothing : fact(ENDPOINT.beat, duration(beat), limitText(limits?.heartbeat_seconds, duration), beat >= (limits?.heartbeat_seconds ?? Infinity))}
       ${liveness === null ? nothing : fact(ENDPOINT.failures, count(liveness.contiguous_failures), limitText(limits?.contiguous_failures, count), liveness.contiguous_failures >= (limits?.contiguous_failures ?? Infinity))}
       ${liveness === null ? nothing : reportFacts(liveness, limits)}
@@ -84,10 +85,14 @@ function reportFacts(
   `
 }
 
-function lagFact(blocks: number | null, seconds: number | null, limit: number | undefined): TemplateResult {
+function lagFact(
+  { lag_blocks: blocks, lag_seconds: seconds }: Heads[number],
+  network: Now['network'],
+  limit: number | undefined,
+): TemplateResult {
   if (blocks === null) return fact(ENDPOINT.lag, WORDS.none, html`${WORDS.lastSeen}`)
   const isBad = blocks >= (limit ?? Infinity)
-  const value = blocks === 0 ? WORDS.atHead : `${count(blocks)}${seconds === null ? '' : ` (${age(seconds)})`}`
+  const value = blocks === 0 ? headWords(network) : `${count(blocks)}${seconds === null ? '' : ` (${age(seconds)})`}`
   return fact(ENDPOINT.lag, value, limitText(limit, count), isBad)
 }
 
@@ -127,7 +132,7 @@ function headsTable(heads: Heads, network: Now['network'], zone: Zone, nowMs: nu
           return html`<tr>
             <th scope="row">${shard === null ? WORDS.none : shardName(shard)}</th>
             <td class="n">${blockHeight(head, network)}</td>
-            <td class="n">${lag === null ? WORDS.lastSeen : lag === 0 ? WORDS.atHead : count(lag)}</td>
+            <td class="n">${lag === null ? WORDS.lastSeen : lag === 0 ? headWords(network) : count(lag)}</td>
             <td class="n">${ticking(timestamp, zone, nowMs)}</td>
           </tr>`
         })}

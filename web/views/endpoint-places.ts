@@ -1,14 +1,15 @@
-import type { EndpointView, VantageView } from '../../src/http/wire-status.ts'
+import type { EndpointView, NetworkView, VantageView } from '../../src/http/wire-status.ts'
 import { shardName, ticking } from './endpoint-row.ts'
 import { count, latency, unbroken, type Zone } from './format.ts'
 import { html, nothing, type TemplateResult } from './lit.ts'
 import { mark } from './mark.ts'
 import { worstHead } from './model.ts'
+import { headWords } from './network-facts.ts'
 import { WORDS } from './words.ts'
 import { ENDPOINT } from './words-endpoint.ts'
 
 /** What each place of a cluster sees of the endpoint, side by side; nothing if there is only one. */
-export function placesSection({ endpoint, zone, nowMs }: Placed): TemplateResult | typeof nothing {
+export function placesSection({ endpoint, network, zone, nowMs }: Placed): TemplateResult | typeof nothing {
   const { vantages, confirmed_by: agreeing } = endpoint
   if (vantages.length < 2) return nothing
   // The public sees no figures.
@@ -29,7 +30,7 @@ export function placesSection({ endpoint, zone, nowMs }: Placed): TemplateResult
             </tr>
           </thead>
           <tbody>
-            ${vantages.map((of) => row(of, hasFigures, zone, nowMs))}
+            ${vantages.map((of) => row(of, { hasFigures, network, zone, nowMs }))}
           </tbody>
         </table>
       </div>
@@ -39,17 +40,21 @@ export function placesSection({ endpoint, zone, nowMs }: Placed): TemplateResult
 
 interface Placed {
   readonly endpoint: EndpointView
+  readonly network: Pick<NetworkView, 'halted'> | undefined
   readonly zone: Zone
   readonly nowMs: number
 }
 
-function row(of: VantageView, hasFigures: boolean, zone: Zone, nowMs: number): TemplateResult {
+function row(
+  of: VantageView,
+  { hasFigures, network, zone, nowMs }: Omit<Placed, 'endpoint'> & { readonly hasFigures: boolean },
+): TemplateResult {
   const { vantage, state, since, conditions, last_polled_at: polled, counted } = of
   return html`<tr class=${state}>
     <th scope="row">${vantage}</th>
     <td>${mark(state)} <b>${WORDS.states[state]}</b>${conditions.map(({ message }) => html` <small>${unbroken(message)}</small>`)}</td>
     <td class="n">${ticking(since, zone, nowMs)}</td>
-    ${hasFigures ? figures(of) : nothing}
+    ${hasFigures ? figures(of, network) : nothing}
     <td class="n">${polled === null ? ENDPOINT.never : html`${ticking(polled, zone, nowMs)} ${ENDPOINT.ago}`}</td>
     <td>${counted ? ENDPOINT.yes : html`<span class="quiet">${ENDPOINT.notCounted}</span>`}</td>
   </tr>`
@@ -63,12 +68,12 @@ function figureHeads(): TemplateResult {
   `
 }
 
-function figures({ heads = [], latency_seconds: took }: VantageView): TemplateResult {
+function figures({ heads = [], latency_seconds: took }: VantageView, network: Placed['network']): TemplateResult {
   const head = worstHead({ heads })
   const lag = head?.lag_blocks ?? null
   return html`
     <td class="n">${took === null ? WORDS.none : latency(took)}</td>
     <td class="n">${head === undefined ? WORDS.none : html`${head.shard === null ? nothing : shardName(head.shard)} ${count(head.height)}`}</td>
-    <td class="n">${lag === null ? WORDS.none : lag === 0 ? WORDS.atHead : count(lag)}</td>
+    <td class="n">${lag === null ? WORDS.none : lag === 0 ? headWords(network) : count(lag)}</td>
   `
 }

@@ -2,8 +2,9 @@ import type { StripView } from '../../src/http/wire-history.ts'
 import type { ConditionView, EndpointView, HeadView, NetworkView } from '../../src/http/wire-status.ts'
 import { age, count, duration, latency, moment, percent, since, unbroken, type Zone } from './format.ts'
 import { html, nothing, type TemplateResult } from './lit.ts'
-import { mark } from './mark.ts'
-import { worstHead } from './model.ts'
+import { endpointMark } from './mark.ts'
+import { isHealthy, isUnstable, lookOf, worstHead } from './model.ts'
+import { headWords } from './network-facts.ts'
 import { endpointPath } from './route.ts'
 import { type StripSpan, strip } from './strip.ts'
 import { METACHAIN, WORDS } from './words.ts'
@@ -17,19 +18,19 @@ export function endpointRow({ network, endpoint, strip: of, span, bars, zone, no
   const p95 = of?.recent_latency_p95_seconds ?? null
   const key = `${network.name}/${endpoint.name}`
   return html`
-    <tr role="row" class=${endpoint.state} id="e-${network.name}-${endpoint.name}">
+    <tr role="row" class=${lookOf(endpoint)} id="e-${network.name}-${endpoint.name}">
       <th role="rowheader" scope="row">
         <div class="name">
-          ${mark(endpoint.state)}
+          ${endpointMark(endpoint)}
           <div>
             <a href=${endpointPath(network.name, endpoint.name)}>${endpoint.title}</a>
-            ${endpoint.state === 'up' && !endpoint.flapping ? nothing : standing(endpoint, zone, nowMs)}
+            ${isHealthy(endpoint) ? nothing : html`<small class="standing">${standing(endpoint, zone, nowMs)}</small>`}
             ${endpoint.conditions.map((condition) => reason(condition))}
           </div>
         </div>
       </th>
       <td role="cell" class="n height" data-label=${columns.height}>${height(endpoint, head)}</td>
-      <td role="cell" class="n lag" data-label=${columns.lag}>${isHeard(endpoint) ? lag(head, endpoint) : none()}</td>
+      <td role="cell" class="n lag" data-label=${columns.lag}>${isHeard(endpoint) ? lag(head, endpoint, network) : none()}</td>
       <td role="cell" class="n beat" data-label=${columns.beat}>${beat === null ? none() : duration(beat)}</td>
       <td role="cell" class="n failures" data-label=${columns.failures}>${failures === null ? none() : quietZero(failures)}</td>
       <td role="cell" class="n latency" data-label=${columns.latency}>${p95 === null ? none() : latency(p95)}</td>
@@ -40,7 +41,7 @@ export function endpointRow({ network, endpoint, strip: of, span, bars, zone, no
 }
 
 export interface EndpointRow {
-  readonly network: Pick<NetworkView, 'name'>
+  readonly network: Pick<NetworkView, 'name' | 'halted'>
   readonly endpoint: EndpointView
   readonly strip: StripView | undefined
   readonly span: StripSpan | null
@@ -50,10 +51,16 @@ export interface EndpointRow {
   readonly nowMs: number
 }
 
-function standing({ state, since: from, flapping }: EndpointView, zone: Zone, nowMs: number): TemplateResult {
-  return html`<small class="standing"
-    >${WORDS.states[state]}${flapping ? `, ${WORDS.flapping}` : ''} ${WORDS.since} ${ticking(from, zone, nowMs)}</small
-  >`
+/** `Down for 2 min`, `Down for 2 min, flapping`, `Unstable: up for 12 s, flapping`. */
+export function standing(endpoint: EndpointView, zone: Zone, nowMs: number): TemplateResult {
+  const { state, since: from, flapping } = endpoint
+  const age = ticking(from, zone, nowMs)
+  const how = flapping ? `, ${WORDS.flapping}` : ''
+  if (isUnstable(endpoint)) {
+    const word = WORDS.states[state].toLowerCase()
+    return html`<b>${WORDS.unstable}</b>: ${word} ${WORDS.since} ${age}${how}`
+  }
+  return html`<b>${WORDS.states[state]}</b> ${WORDS.since} ${age}${how}`
 }
 
 /** An age that `web/ticking.ts` updates every second. */
@@ -83,13 +90,17 @@ function isHeard({ conditions }: EndpointView): boolean {
   return !conditions.some(({ code }) => code === 'unreachable' || code === 'bad-answer')
 }
 
-function lag(head: HeadView | undefined, { conditions }: EndpointView): TemplateResult {
+function lag(
+  head: HeadView | undefined,
+  { conditions }: EndpointView,
+  network: Pick<NetworkView, 'halted'>,
+): TemplateResult {
   if (head === undefined || head.lag_blocks === null) return none()
   if (conditions.some(({ code }) => code === 'forked')) return html`<span class="quiet">${WORDS.otherBranch}</span>`
   if (head.lag_blocks === 0) {
     // "lagging" holds until recovery is confirmed; without "again" the row would contradict itself.
     const again = conditions.some(({ code }) => code === 'lagging') ? html` <small>${WORDS.again}</small>` : nothing
-    return html`<span class="quiet">${WORDS.atHead}${again}</span>`
+    return html`<span class="quiet">${headWords(network)}${again}</span>`
   }
   return html`${count(head.lag_blocks)} ${head.lag_seconds === null ? nothing : html`<small>${age(head.lag_seconds)}</small>`}`
 }

@@ -11,11 +11,12 @@ import { historySection } from './endpoint-history.ts'
 
 import { checksSection, disagreement, isDisputed, nowFacts } from './endpoint-now.ts'
 import { placesSection } from './endpoint-places.ts'
-import { codeLink, ticking } from './endpoint-row.ts'
+import { codeLink, standing, ticking } from './endpoint-row.ts'
 
 import { unbroken, type Zone } from './format.ts'
 import { guard, html, nothing, type TemplateResult } from './lit.ts'
-import { mark } from './mark.ts'
+import { endpointMark } from './mark.ts'
+import { lookOf } from './model.ts'
 import { endpointPath, networkPath, type Route } from './route.ts'
 import { silenceNotes } from './silences.ts'
 import { type Endpoint, type Span, spanOf, spanSince } from './span.ts'
@@ -155,17 +156,14 @@ function draw(model: Model<Data>): TemplateResult {
   const whole = status?.networks.find(({ name }) => name === network)
   const now = { endpoint, network: whole, rules: data.rules, zone, nowMs }
   const title = whole?.title ?? network
-  const version = badgeVersion(endpoint)
+  const version = badgeVersion(endpoint, whole?.halted === true)
   return html`
-    <header class="subject endpoint ${endpoint.state}">
+    <header class="subject endpoint ${lookOf(endpoint)}">
       <p class="within"><a href="/">${WORDS.places.overview}</a> <span aria-hidden="true">/</span> <a href=${networkPath(network)}>${title}</a></p>
-      <h1 tabindex="-1">${mark(endpoint.state)}${endpoint.title}</h1>
+      <h1 tabindex="-1">${endpointMark(endpoint)}${endpoint.title}</h1>
       ${whole?.halted ? html`<p class="alarm">${WORDS.halted}</p>` : nothing}
       ${whole?.forked ? html`<p class="alarm">${WORDS.forked}</p>` : nothing}
-      <p class="state">
-        <b>${WORDS.states[endpoint.state]}</b>${endpoint.flapping ? `, ${WORDS.flapping},` : ''} ${WORDS.since}
-        ${ticking(endpoint.since, zone, nowMs)}
-      </p>
+      <p class="state">${standing(endpoint, zone, nowMs)}</p>
       <p class="polled">${endpoint.last_polled_at === null ? ENDPOINT.never : html`${ENDPOINT.polled} ${ticking(endpoint.last_polled_at, zone, nowMs)} ${ENDPOINT.ago}`}</p>
     </header>
     ${silenceNotes(data.silences, of, zone)}
@@ -200,11 +198,19 @@ function badges({ network, endpoint }: Endpoint, title: string, origin: string, 
 }
 
 /** Changes with what the badges show: state, lag and availability. */
-function badgeVersion({ since, heads, conditions, availability }: EndpointView): string {
+function badgeVersion(endpoint: EndpointView, isHalted: boolean): string {
+  const { since, heads, conditions, availability } = endpoint
   const lags = heads.map(({ lag_blocks: lag }) => lag)
   const lag = lags.length === 0 || lags.includes(null) ? '-' : Math.max(...lags.map((lag) => lag ?? 0))
   const isBehind = conditions.some(({ code }) => code === 'lagging' || code === 'stalled' || code === 'forked')
-  return [Date.parse(since), lag, Number(isBehind), availability['30d'].ratio?.toFixed(5) ?? '-'].join('.')
+  return [
+    lookOf(endpoint),
+    Date.parse(since),
+    lag,
+    Number(isBehind),
+    Number(isHalted),
+    availability['30d'].ratio?.toFixed(5) ?? '-',
+  ].join('.')
 }
 
 /** Current conditions, unless the disagreement above already lists them. */

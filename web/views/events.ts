@@ -55,8 +55,14 @@ export function worstIncidentsFirst(incidents: readonly IncidentSummaryView[]): 
   return incidents.toSorted((a, b) => badness(a) - badness(b) || Date.parse(a.opened_at) - Date.parse(b.opened_at))
 }
 
-function badness({ state, cause }: IncidentSummaryView): number {
-  return state === 'down' ? 0 : cause === 'endpoint' ? 2 : 1
+function badness(incident: IncidentSummaryView): number {
+  return stateNow(incident) === 'down' ? 0 : incident.cause === 'endpoint' ? 2 : 1
+}
+
+/** Of an open incident: an endpoint that is up at the moment is unstable, whatever was worst. */
+function stateNow({ cause, state, conditions }: IncidentSummaryView): IncidentSummaryView['state'] {
+  if (cause !== 'endpoint' || conditions.length === 0) return state
+  return conditions.some(({ until, state: of }) => until === null && of === 'down') ? 'down' : 'degraded'
 }
 
 /** Incidents of endpoints of one network that have the same reason, in the order of the first of each. */
@@ -79,7 +85,7 @@ const MOST_LINES = 6
 const MOST_AHEAD = 3
 
 function worst(incidents: readonly IncidentSummaryView[]): 'down' | 'degraded' {
-  return incidents.some(({ state }) => state === 'down') ? 'down' : 'degraded'
+  return incidents.some((incident) => stateNow(incident) === 'down') ? 'down' : 'degraded'
 }
 
 /** Replaces the messages of an incident, which are as old as its start, with the current ones of the status. */
@@ -111,7 +117,7 @@ function groupItem(
   const oldest = group.reduce((least, { opened_at: at }) => (at < least ? at : least), first.opened_at)
   return html`
     <li>
-      ${mark(state === 'down' ? 'down' : 'degraded')}
+      ${mark(stateNow(first))}
       <p><b>${of?.title ?? network}: ${EVENT_WORDS.endpointsOf(group.length, of?.endpoints.length ?? group.length)}</b> <a href="/incidents?open=true&network=${encodeURIComponent(network)}">${flapping ? WORDS.flapping : WORDS.states[state].toLowerCase()}${why === '' ? nothing : `: ${unbroken(why)}`}</a></p>
       <span class="when">${WORDS.since} ${ticking(oldest, zone, nowMs)}</span>
     </li>
@@ -137,7 +143,7 @@ function mainReason({ conditions, state }: IncidentSummaryView): string {
 }
 
 function incidentItem(incident: IncidentSummaryView, status: StatusView, zone: Zone, nowMs: number): TemplateResult {
-  const { id, state, network, endpoint, opened_at: openedAt } = incident
+  const { id, network, endpoint, opened_at: openedAt } = incident
   const who = titleOf(status, network, endpoint === null ? null : [endpoint])
   const fault = whoseFault(
     incident,
@@ -146,7 +152,7 @@ function incidentItem(incident: IncidentSummaryView, status: StatusView, zone: Z
   const lasted = incidentTime(incident, nowMs)
   return html`
     <li>
-      ${mark(state)}
+      ${mark(stateNow(incident))}
       <p><b>${who}</b> <a href=${incidentPath(id)}>${unbroken(incidentSentence(incident))}</a>${fault === '' ? nothing : html`. <small>${fault}</small>`}</p>
       <span class="when">${WORDS.since} ${/^[^,]+$/.test(lasted) ? ticking(openedAt, zone, nowMs) : unbroken(lasted)}</span>
     </li>

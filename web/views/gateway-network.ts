@@ -3,7 +3,7 @@ import type { StatusView } from '../../src/http/wire-status.ts'
 import { fine } from './figures.ts'
 import { count, latency } from './format.ts'
 import { html, nothing, svg, type TemplateResult } from './lit.ts'
-import { mark } from './mark.ts'
+import { endpointMark } from './mark.ts'
 import { endpointPath, networkPath } from './route.ts'
 import { GATEWAY_WORDS } from './words-gateway.ts'
 import { exclusionOf, exclusionText, ROUTING_WORDS } from './words-routing.ts'
@@ -41,7 +41,7 @@ export function gatewayNetwork(network: Network, status: StatusView | null): Tem
               const excluded = exclusionOf(endpoint, current?.state)
               return html`<tr class=${excluded === null ? '' : 'out'}>
                 <th scope="row">
-                  ${current === undefined ? nothing : mark(current.state)}
+                  ${current === undefined ? nothing : endpointMark(current)}
                   <a href=${endpointPath(name, endpoint.name)}>${current?.title ?? endpoint.name}</a>
                   ${endpoint.tier === 'fallback' ? html`<small>${ROUTING_WORDS.fallback}</small>` : nothing}
                 </th>

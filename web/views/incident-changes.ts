@@ -53,7 +53,7 @@ function when(at: string, openedMs: number, zone: Zone): TemplateResult {
 }
 
 function samples(
-  { endpoint }: IncidentView,
+  { endpoint, cause }: IncidentView,
   { samples: measured }: IncidentView['changes'][number],
   previous: IncidentView['changes'][number] | undefined,
 ): TemplateResult | typeof nothing {
@@ -68,7 +68,7 @@ function samples(
           ...(endpoint === null ? [sample.endpoint] : []),
           ...(sample.shard === null ? [] : [shardName(sample.shard)]),
         ]
-        return html`<li>${names.length === 0 ? nothing : html`<b>${names.join(', ')}</b> `}${unbroken(sampleSentence(sample))}</li>`
+        return html`<li>${names.length === 0 ? nothing : html`<b>${names.join(', ')}</b> `}${unbroken(sampleSentence(sample, cause === 'halted'))}</li>`
       })}
       ${more > 0 ? html`<li>${INCIDENT_WORDS.moreSamples(more)}</li>` : nothing}
     </ul>

@@ -1,10 +1,16 @@
-import type { StateView } from '../../src/http/wire-status.ts'
+import type { EndpointView, StateView } from '../../src/http/wire-status.ts'
 import { html, svg, type TemplateResult } from './lit.ts'
+import { isUnstable, lookOf } from './model.ts'
 import { WORDS } from './words.ts'
 
 /** The icon of a state. Each state has its own shape, so that colour is not needed. */
-export function mark(state: StateView): TemplateResult {
-  return html`<svg class="mark ${state}" viewBox="0 0 16 16" role="img" aria-label=${WORDS.states[state]}>${shape(state)}</svg>`
+export function mark(state: StateView, label: string = WORDS.states[state]): TemplateResult {
+  return html`<svg class="mark ${state}" viewBox="0 0 16 16" role="img" aria-label=${label}>${shape(state)}</svg>`
+}
+
+/** The icon of an endpoint, which tells an unstable one from one that is up. */
+export function endpointMark(endpoint: EndpointView): TemplateResult {
+  return mark(lookOf(endpoint), isUnstable(endpoint) ? WORDS.unstable : WORDS.states[endpoint.state])
 }
 
 function shape(state: StateView): TemplateResult {

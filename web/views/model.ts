@@ -100,6 +100,11 @@ export function isUnstable({ state, flapping, incident }: EndpointView): boolean
   return state === 'up' && (flapping || incident !== null)
 }
 
+/** How an endpoint is drawn: one that is unstable must not look healthy. */
+export function lookOf(endpoint: EndpointView): StateView {
+  return isUnstable(endpoint) ? 'degraded' : endpoint.state
+}
+
 export function isHealthy(endpoint: EndpointView): boolean {
   return endpoint.state === 'up' && !isUnstable(endpoint)
 }

@@ -10,11 +10,11 @@ import { blockHashes } from './block-hashes.ts'
 import { chainSentence } from './chain-sentence.ts'
 import { clientsSection } from './clients.ts'
 import { dayBars } from './day-bars.ts'
-import { available, codeLink, shardName, ticking } from './endpoint-row.ts'
+import { available, codeLink, shardName, standing } from './endpoint-row.ts'
 import { incidentsSection } from './events.ts'
 import { unbroken } from './format.ts'
 import { guard, html, nothing, repeat, type TemplateResult } from './lit.ts'
-import { mark } from './mark.ts'
+import { endpointMark, mark } from './mark.ts'
 import { inOrderOf, tally, toneOf, worstFirst } from './model.ts'
 import { stateCounts, whereTheyAre } from './network-facts.ts'
 import { endpointPath, networkPath, type Route } from './route.ts'
@@ -86,7 +86,7 @@ function draw(model: Model<Data>): TemplateResult {
     <header class="subject">
       <p class="within"><a href="/">${WORDS.places.overview}</a> <span aria-hidden="true">/</span></p>
       <h1 tabindex="-1">${mark(toneOf(network.state, [network]))}${network.title}</h1>
-      <p class="facts"><span title=${WORDS.atHeadMeaning}>${whereTheyAre(network)}</span> ${stateCounts(network)}</p>
+      <p class="facts">${whereTheyAre(network)} ${stateCounts(network)}</p>
       ${network.halted ? html`<p class="alarm">${WORDS.halted}</p>` : nothing}
       ${network.forked ? html`<p class="alarm">${WORDS.forked}</p>` : nothing}
     </header>
@@ -169,7 +169,7 @@ function pastSection({ name, endpoints }: NetworkView, { id, heading, most, stri
         ${endpoints.slice(0, most).map((endpoint) => {
           const of = strips.find((one) => one.network === name && one.endpoint === endpoint.name)
           const row =
-            () => html`<span>${mark(endpoint.state)} <a href=${endpointPath(name, endpoint.name)}>${endpoint.title}</a></span>
+            () => html`<span>${endpointMark(endpoint)} <a href=${endpointPath(name, endpoint.name)}>${endpoint.title}</a></span>
             ${draw(of, `${name}/${endpoint.name}`, endpoint)}`
           return html`<li>${guard([endpoint, of], row)}</li>`
         })}
@@ -185,8 +185,8 @@ function names(network: NetworkView, { settings, nowMs }: Model<Data>): Template
     <ul class="plain card">
       ${network.endpoints.map(
         (endpoint) => html`<li>
-          ${mark(endpoint.state)} <a href=${endpointPath(network.name, endpoint.name)}>${endpoint.title}</a>
-          <small> ${WORDS.states[endpoint.state]} ${WORDS.since} ${ticking(endpoint.since, settings.zone, nowMs)}</small>
+          ${endpointMark(endpoint)} <a href=${endpointPath(network.name, endpoint.name)}>${endpoint.title}</a>
+          <small class="standing"> ${standing(endpoint, settings.zone, nowMs)}</small>
           ${endpoint.conditions.map(({ code, message }) => html`<p class="why">${codeLink(code)} ${unbroken(message)}</p>`)}
         </li>`,
       )}
@@ -249,7 +249,7 @@ function chain(
   if (isOpen)
     return html`<section class="card wide" aria-labelledby=${id}><h2 id=${id}>${title}</h2>${content}</section>`
   return html`<section class="card wide" aria-labelledby=${id}>
-    <details class="calm"><summary><h2 id=${id}>${title}</h2> <span class="aside">${NETWORK.calm}</span></summary>${content}</details>
+    <details class="calm"><summary><h2 id=${id}>${title}</h2> <span class="aside">${network.halted ? NETWORK.agree : NETWORK.calm}</span></summary>${content}</details>
   </section>`
 }
 

@@ -189,7 +189,7 @@ function networkSection(
       <header>
         <h2 id=${id}>${mark(toneOf(network.state, [network]))}<a href=${networkPath(network.name)}>${network.title}</a></h2>
         <p class="facts">
-          <span title=${WORDS.atHeadMeaning}>${whereTheyAre(network)}</span> ${stateCounts(network)}
+          ${whereTheyAre(network)} ${stateCounts(network)}
         </p>
         ${network.halted ? html`<p class="alarm">${WORDS.halted}</p>` : nothing}
         ${network.forked ? html`<p class="alarm">${WORDS.forked}</p>` : nothing}
@@ -253,7 +253,7 @@ function table(
             const key = `${network.name}/${endpoint.name}`
             const strip = strips.get(key)
             // Ages are updated separately, so a row only changes with its endpoint or its strip.
-            return guard([endpoint, strip, zone, days], () =>
+            return guard([endpoint, strip, zone, days, network.halted], () =>
               endpointRow({
                 network,
                 endpoint,

@@ -2,7 +2,7 @@ import type { RoutingView } from '../../src/http/wire-gateway.ts'
 import type { EndpointView } from '../../src/http/wire-status.ts'
 import { latency, unbroken } from './format.ts'
 import { html, nothing, type TemplateResult } from './lit.ts'
-import { mark } from './mark.ts'
+import { endpointMark, mark } from './mark.ts'
 import { endpointPath } from './route.ts'
 import { NETWORK } from './words-network.ts'
 import { exclusionOf, exclusionText, ROUTING_WORDS } from './words-routing.ts'
@@ -16,7 +16,7 @@ export function routingOrder(routing: RoutingView, endpoints: readonly EndpointV
   const item = (of: Routed, text: string) => {
     const endpoint = find(of)
     return html`<li>
-      ${mark(endpoint?.state ?? 'unknown')}
+      ${endpoint === undefined ? mark('unknown') : endpointMark(endpoint)}
       <p>
         <a href=${endpointPath(routing.network, of.name)}>${endpoint?.title ?? of.name}</a>
         ${of.tier === 'fallback' ? html`<span class="tier">${ROUTING_WORDS.fallback}</span>` : nothing}

@@ -4,13 +4,14 @@ import { isWanted, labelsOf } from './endpoint-query.ts'
 import { count, latency } from './format.ts'
 import { html, nothing, repeat, type TemplateResult } from './lit.ts'
 import { worstHead } from './model.ts'
+import { headWords } from './network-facts.ts'
 import { endpointPath } from './route.ts'
 import type { Layout, Model, Sorting } from './view.ts'
 import { WORDS } from './words.ts'
 
 /** The healthy endpoints of a network as small named tiles; hover, focus or tap tells height, lag and latency. */
 export function tiles(
-  network: Pick<NetworkView, 'name'>,
+  network: Pick<NetworkView, 'name' | 'halted'>,
   endpoints: readonly EndpointView[],
   strips: ReadonlyMap<string, StripView>,
 ): TemplateResult {
@@ -22,7 +23,7 @@ export function tiles(
         ({ name }) => name,
         (endpoint) => {
           const p95 = strips.get(`${network.name}/${endpoint.name}`)?.recent_latency_p95_seconds ?? null
-          return html`<li><a class="tile" href=${endpointPath(network.name, endpoint.name)} aria-label=${tileText(endpoint, endpoint.name.slice(start), p95)}>${endpoint.name.slice(start)}</a></li>`
+          return html`<li><a class="tile" href=${endpointPath(network.name, endpoint.name)} aria-label=${tileText(endpoint, network, endpoint.name.slice(start), p95)}>${endpoint.name.slice(start)}</a></li>`
         },
       )}
     </ul>
@@ -38,13 +39,18 @@ function prefixOf(names: readonly string[]): number {
 }
 
 /** `own-1, Own node 1: up, height 1,234, at head, p95 12 ms`; the title alone if it has the shown name. */
-function tileText(endpoint: EndpointView, shown: string, p95: number | null): string {
+function tileText(
+  endpoint: EndpointView,
+  network: Pick<NetworkView, 'halted'>,
+  shown: string,
+  p95: number | null,
+): string {
   const head = worstHead(endpoint)
   const lag = head?.lag_blocks ?? null
   const facts = [
     WORDS.states[endpoint.state].toLowerCase(),
     ...(head === undefined ? [] : [`${WORDS.columns.height.toLowerCase()} ${count(head.height)}`]),
-    ...(lag === null ? [] : [lag === 0 ? WORDS.atHead : behind(lag)]),
+    ...(lag === null ? [] : [lag === 0 ? headWords(network) : behind(lag)]),
     ...(p95 === null ? [] : [WORDS.strip.latency(latency(p95))]),
   ]
   const named = endpoint.title.includes(shown) ? endpoint.title : `${shown}, ${endpoint.title}`

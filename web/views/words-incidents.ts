@@ -74,6 +74,7 @@ export const INCIDENT_WORDS = {
   copied: 'Copied',
   asFile: 'Open as text',
   atHead: 'at head',
+  atLast: 'at the last block',
   noValidResponse: (height: string | null) =>
     height === null ? 'no valid response' : `no valid response, last height ${height}`,
 }
@@ -84,13 +85,13 @@ export function changeSentence({ state, codes }: IncidentChangeView): string {
 }
 
 /** A measurement: `height 1,234, 12 blocks behind, 34 ms`. */
-export function sampleSentence(sample: IncidentChangeView['samples'][number]): string {
+export function sampleSentence(sample: IncidentChangeView['samples'][number], isHalted = false): string {
   const { height, lag_blocks: lag, latency_seconds: seconds } = sample
   // Without a valid response the height is an old one, and the lag cannot be known.
   if (seconds === null) return INCIDENT_WORDS.noValidResponse(height === null ? null : count(height))
   const facts = [
     ...(height === null ? [] : [`height ${count(height)}`]),
-    ...(lag === null ? [] : [lag === 0 ? INCIDENT_WORDS.atHead : blocksBehind(lag)]),
+    ...(lag === null ? [] : [lag !== 0 ? blocksBehind(lag) : isHalted ? INCIDENT_WORDS.atLast : INCIDENT_WORDS.atHead]),
     latency(seconds),
   ]
   return facts.join(', ')

@@ -62,8 +62,11 @@ export const WORDS = {
   signIn: 'Sign in',
   signOut: 'Sign out',
   flapping: 'flapping',
+  unstable: 'Unstable',
   since: 'for',
   atHead: 'at head',
+  /** Of a halted chain, which has no current head. */
+  atLast: 'last block',
   otherBranch: 'other branch',
   again: 'again',
   runbook: 'What it means and what to do',
@@ -71,6 +74,7 @@ export const WORDS = {
   /** Of a halted chain, which has no current head. */
   atLastOf: (count: number, of: number) => `${count === of ? 'all' : `${count} of ${of}`} at the last block`,
   atHeadMeaning: 'Endpoints with a current head that are not lagging, stalled or forked',
+  atLastMeaning: 'Endpoints that have the last block of the halted chain',
   lastSeen: 'last seen',
   last: (text: string) => `Last ${text}`,
   days: 'Last 90 days',
