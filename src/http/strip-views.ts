@@ -47,14 +47,3 @@ function isOneState({ upMs, degradedMs, downMs, maintenanceMs, unknownMs }: Hist
 function mixedOf(cell: HistoryBucket, at: number): StripView['mixed'][number] {
   return [at, cell.degradedMs / 1000, cell.downMs / 1000, cell.maintenanceMs / 1000, cell.unknownMs / 1000]
 }
-
-/** Without the first cells. */
-export function lastCells(strip: StripView, left: number): StripView {
-  return {
-    ...strip,
-    states: strip.states.slice(left),
-    mixed: strip.mixed.filter(([at]) => at >= left).map(([at, ...rest]) => [at - left, ...rest]),
-    lag_blocks_max: strip.lag_blocks_max.slice(left),
-    latency_p95_seconds: strip.latency_p95_seconds.slice(left),
-  }
-}

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { z } from 'zod'
+import { withoutFirst } from '../../web/views/day-bars.ts'
 import type { Clock } from '../clock.ts'
 import type { Endpoint, EndpointKey } from '../core/endpoint.ts'
 import type { UnixMs } from '../core/time.ts'
@@ -13,7 +14,7 @@ import { time } from './rfc3339.ts'
 import { type App, json, NOT_MODIFIED, operation, problem } from './route.ts'
 import type { Scope } from './scopes.ts'
 import { CELL_MS, createKnownTimes, firstOfDay, type Past, STRIP_HOURS } from './strip-past.ts'
-import { lastCells, stripView } from './strip-views.ts'
+import { stripView } from './strip-views.ts'
 import { StripsView, type StripView } from './wire-history.ts'
 import type { Audience } from './wire-status.ts'
 
@@ -144,7 +145,7 @@ export function createStripSource({ board, scopes, store, clock, log }: StripSou
     const strips = stripsFor(audience)
     const most = (hours * HOUR_MS) / 1000 / span.step_seconds
     const texts = strips.map(({ view, text }) =>
-      view.states.length <= most ? text : JSON.stringify(lastCells(view, view.states.length - most)),
+      view.states.length <= most ? text : JSON.stringify(withoutFirst(view, view.states.length - most)),
     )
     return `${JSON.stringify(span).slice(0, -1)},"strips":[${texts.join(',')}]}`
   }

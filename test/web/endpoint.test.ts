@@ -150,6 +150,23 @@ describe('an endpoint', () => {
     expect(textsOf(page, '.now .bad')).toEqual(['Lag 12,300 (41 h) limit 3'])
   })
 
+  test('fills a step of the timeline only with a state that lasted all of it, and shows every state in it', async () => {
+    const { page } = await show({
+      buckets(start) {
+        if (start === NOW - 3_600_000) return aBucket(start, { up_seconds: 90, down_seconds: 210 })
+        if (start === NOW - 7_200_000) return aBucket(start, { degraded_seconds: 280, down_seconds: 20 })
+        return aBucket(start, { up_seconds: 300 })
+      },
+    })
+
+    const rects = (state: string) =>
+      [...page.querySelectorAll(`.past-states .${state}`)].map((rect) => rect.getAttribute('height'))
+    expect(rects('down')).toEqual(['25%', '68%'])
+    expect(rects('degraded')).toEqual([`${86 * 0.78}%`])
+    // Up in three stretches and in the mixed step, but not where it was not up at all.
+    expect(page.querySelectorAll('.past-states .up')).toHaveLength(4)
+  })
+
   test('of a halted chain is at its last block, not at head', async () => {
     const heads = [0, 1].map((shard) => ({ ...HEAD, shard, lag_blocks: 0, lag_seconds: 0 }))
     const places = ['fra1', 'nyc1'].map((vantage) => aVantage(vantage, { heads }))
@@ -370,7 +387,7 @@ describe('an endpoint', () => {
 
     const [down] = page.querySelectorAll('.past-states .down')
     const [degraded] = page.querySelectorAll('.past-states .degraded')
-    expect([down?.getAttribute('y'), down?.getAttribute('height')]).toEqual(['0%', '45%'])
+    expect([down?.getAttribute('y'), down?.getAttribute('height')]).toEqual(['0%', '25%'])
     expect([degraded?.getAttribute('y'), degraded?.getAttribute('height')]).toEqual(['22%', '78%'])
     expect(view.charts?.(model).bands.map(({ kind, fromMs, isBrief }) => [kind, NOW - fromMs, isBrief])).toEqual([
       ['degraded', 7_200_000, false],

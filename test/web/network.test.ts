@@ -7,7 +7,7 @@ import type { DaysView, StripsView } from '../../src/http/wire-history.ts'
 import type { NetworkView } from '../../src/http/wire-status.ts'
 import { arrivalsOf, intervalsOf, sinceLastBlock } from '../../web/views/block-arrival-figures.ts'
 import { blockHashes } from '../../web/views/block-hashes.ts'
-import { daySentence } from '../../web/views/day-bars.ts'
+import { daySentence, knownDays } from '../../web/views/day-bars.ts'
 import type { TemplateResult } from '../../web/views/lit.ts'
 import { view } from '../../web/views/network.ts'
 import { type Answer, DEFAULT_SETTINGS, type Model, type Sources } from '../../web/views/view.ts'
@@ -155,6 +155,11 @@ function drawn(template: TemplateResult): HTMLElement {
   return document.body as unknown as HTMLElement
 }
 
+/** How the marks of a list are read. */
+function looks(page: HTMLElement, list: string): string[] {
+  return [...page.querySelectorAll(`${list} .mark`)].map((mark) => mark.getAttribute('aria-label') ?? '').sort()
+}
+
 describe('block arrival', () => {
   test('counts how often each endpoint was first, how often that is certain, and its usual delay', () => {
     const shard = aShard([
@@ -232,8 +237,6 @@ describe('block arrival', () => {
   test('marks an endpoint that flaps as unstable in every list, to the public too', () => {
     const flaps = { ...anEndpoint('b', { title: 'Node B', heads: headAt(104, 0) }), flapping: true, incident: 'x' }
     const network = aNetwork('one', [ENDPOINTS[0] ?? flaps, flaps])
-    const looks = (page: HTMLElement, list: string) =>
-      [...page.querySelectorAll(`${list} .mark`)].map((mark) => mark.getAttribute('aria-label')).toSorted()
 
     const page = draw({ network })
     const open = draw({ network, isPublic: true })
@@ -612,18 +615,61 @@ test('the availability beside the last day is that of the day, and beside 90 day
   expect(textsOf(page, '[aria-labelledby=last-days] .n')).toEqual(['93.000 %'])
 })
 
-test('has a bar for each of the last 90 days of every endpoint', () => {
+test('has a bar for each known day of every endpoint, as tall as the share of each state', () => {
   const page = draw({ days: DAYS })
 
-  expect(textsOf(page, '[aria-labelledby=last-days] h2')).toEqual(['Last 90 days'])
-  expect(page.querySelectorAll('.bars')).toHaveLength(1)
+  expect(textsOf(page, '[aria-labelledby=last-days] h2')).toEqual(['Last 4 days'])
+  expect(page.querySelectorAll('.bars svg')).toHaveLength(1)
   const bars = page.querySelector('.bars')
-  expect(bars?.querySelector('.ground')?.getAttribute('d')).toBe('M0 0h2v24h-2z')
+  expect(bars?.querySelector('.before')?.getAttribute('d')).toBe('M0 22h2v2h-2z')
+  expect(bars?.querySelector('.ground')?.getAttribute('d')).toBe('')
   expect(bars?.querySelector('.up')?.getAttribute('d')).toBe('M3 0h2v24h-2zM6 0h2v24h-2zM9 0h2v24h-2z')
   // A minute of a day is a sliver, half a day is half a bar.
   expect(bars?.querySelector('.down')?.getAttribute('d')).toBe('M3 0h2v3h-2zM6 0h2v12h-2z')
   expect(bars?.getAttribute('role')).toBe('slider')
   expect(bars?.getAttribute('aria-valuetext')).toMatch(/^up 2 d 11 h, down 12 h 1 min$/)
+})
+
+test('a young endpoint has as many bars as days, and a day without data is neither up nor bad', () => {
+  const [strip] = DAYS.strips
+  if (strip === undefined) throw new Error('no strip')
+  const of = (endpoint: string, states: string, mixed: typeof strip.mixed = []) => ({
+    ...strip,
+    endpoint,
+    states,
+    mixed,
+  })
+  const young = of('a', '.-du', [[2, 0, 60, 0, 0]])
+  const all = { ...DAYS, strips: [young, of('b', '...u'), { ...of('z', 'uuuu'), network: 'two' }] }
+
+  const known = knownDays(all, 'one')
+
+  expect(known.from).toBe('2025-12-30T00:00:00.000Z')
+  expect(known.strips.slice(0, 2).map(({ states }) => states)).toEqual(['-du', '..u'])
+  expect(known.strips[0]?.mixed).toEqual([[1, 0, 60, 0, 0]])
+  expect(knownDays(all)).toBe(all)
+  const page = draw({ days: known })
+  expect(textsOf(page, '[aria-labelledby=last-days] h2')).toEqual(['Last 3 days'])
+  const [bars] = page.querySelectorAll('.bars')
+  expect(bars?.className).toBe('strip bars week')
+  expect(bars?.querySelector('.ground')?.getAttribute('d')).toBe('M0 0h2v24h-2z')
+  expect(bars?.querySelector('.up')?.getAttribute('d')).toBe('M3 0h2v24h-2zM6 0h2v24h-2z')
+  const none = knownDays({ ...DAYS, strips: [of('a', '....')] }, 'one')
+  expect(textsOf(draw({ days: none }), '[aria-labelledby=last-days] h2')).toEqual(['Today'])
+})
+
+test('a day that was in maintenance for most of its good time is not up', () => {
+  const [strip] = DAYS.strips
+  if (strip === undefined) throw new Error('no strip')
+  const days = {
+    ...DAYS,
+    strips: [{ ...strip, states: '...d', mixed: [[3, 0, 60, 80_000, 0] as (typeof strip.mixed)[0]] }],
+  }
+
+  const bars = draw({ days }).querySelector('.bars')
+
+  expect(bars?.querySelector('.up')?.getAttribute('d')).toBe('')
+  expect(bars?.querySelector('.maintenance')?.getAttribute('d')).not.toBe('')
 })
 
 test('a day of which more is unknown than up has no green bar', () => {

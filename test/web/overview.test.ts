@@ -600,6 +600,31 @@ describe('a strip', () => {
     expect(strip?.getAttribute('aria-valuetext')).toBe('up 37 min, degraded 30 s, down 22 min 30 s')
   })
 
+  test('draws each bad state of a cell by its share, and fills a cell only with what lasted all of it', () => {
+    const strip = one(
+      aStrip('a', 'ddg', {
+        mixed: [
+          [0, 60, 60, 0, 0],
+          [1, 840, 60, 0, 0],
+          [2, 700, 0, 0, 0],
+        ],
+      }),
+    )
+    const shapes = (state: string) =>
+      [...(strip?.querySelectorAll(`.${state}`) ?? [])].map((path) => path.getAttribute('d'))
+
+    expect(shapes('down')).toEqual(['M0 0h2v4h-2z'])
+    expect(shapes('degraded')).toEqual(['M0 10h1v4h-1z', 'M1 2h2v12h-2z'])
+    expect(shapes('up')).toEqual(['M0 4h1v10h-1zM2 4h1v10h-1z'])
+  })
+
+  test('draws a cell by the longer of up and maintenance, whatever else was in it', () => {
+    const strip = one(aStrip('a', 'dm', { mixed: [[0, 0, 60, 800, 0]] }))
+
+    expect(strip?.querySelector('.up')).toBeNull()
+    expect(strip?.querySelector('.maintenance')?.getAttribute('d')).toBe('M0 7h2v4h-2z')
+  })
+
   test('draws no part of a cell as up if more of it is unknown', () => {
     const upOf = (unknown: number) =>
       one(aStrip('a', 'ud', { mixed: [[1, 0, 60, 0, unknown]] }))

@@ -3,7 +3,7 @@ import type { StateView } from '../../src/http/wire-status.ts'
 import { duration } from './format.ts'
 import { html, svg, type TemplateResult } from './lit.ts'
 import { concerns } from './model.ts'
-import { summary } from './strip.ts'
+import { BEFORE, summary } from './strip.ts'
 import { lasted } from './strip-cell.ts'
 import { day } from './when.ts'
 import { WORDS } from './words.ts'
@@ -21,14 +21,15 @@ export function dayBars(
   as: 'slider' | 'picture' = 'slider',
 ): TemplateResult {
   const cells = of?.states.length ?? 0
-  if (of === undefined || cells === 0) return html`<div class="strip"></div>`
-  const label = WORDS.strip.label(title, `${cells} days`)
+  if (of === undefined || cells === 0) return html`<div class="strip bars"></div>`
+  const look = `strip bars ${cells <= WEEK ? 'week' : cells <= MONTH ? 'month' : ''}`.trim()
+  const label = WORDS.strip.label(title, cells === 1 ? 'day' : `${cells} days`)
   const text = summary(of, days)
   if (as === 'picture')
-    return html`<div class="strip bars" role="img" aria-label="${label}: ${text}">${drawn(of, cells, days)}</div>`
+    return html`<div class=${look} role="img" aria-label="${label}: ${text}">${drawn(of, cells, days)}</div>`
   return html`
     <div
-      class="strip bars"
+      class=${look}
       role="slider"
       tabindex="0"
       data-days=${key}
@@ -47,16 +48,44 @@ function drawn(of: StripView, cells: number, days: DaysView): TemplateResult {
   const shares = Array.from(of.states, (_, at) => sharesOf(of, at, days))
   const bars = (name: keyof Shares, box: (height: number) => readonly [y: number, height: number]) => {
     const d = shares.map((share, at) => {
-      const [y, height] = box(share[name] === 0 ? 0 : Math.max(SLIVER, Math.round(share[name] * HEIGHT)))
+      const [y, height] = box(share[name] === 0 ? 0 : heightOf(share[name]))
       return height === 0 ? '' : `M${at * 3} ${y}h2v${height}h-2z`
     })
     return svg`<path class=${name} d=${d.join('')} />`
   }
   return html`<svg viewBox="0 0 ${cells * 3 - 1} ${HEIGHT}" preserveAspectRatio="none" aria-hidden="true" focusable="false">
-    ${bars('ground', (height) => [0, height])} ${bars('up', (height) => [0, height])}
+    ${bars('ground', (height) => [0, height])} ${bars('before', (height) => [HEIGHT - 2, Math.min(2, height)])}
+    ${bars('up', (height) => [0, height])}
     ${bars('maintenance', (height) => [HEIGHT / 2 - 1, Math.min(3, height)])}
     ${bars('degraded', (height) => [HEIGHT - height, height])} ${bars('down', (height) => [0, height])}
   </svg>`
+}
+
+/** Without the days before the first one that is known of any endpoint, or of any of a network: a young one has as many bars as days. */
+export function knownDays(days: DaysView, network?: string): DaysView {
+  const strips = days.strips.filter((strip) => network === undefined || strip.network === network)
+  const firsts = strips.map(({ states }) => states.search(/[^.]/))
+  const known = firsts.filter((at) => at !== -1)
+  const most = Math.max(0, ...strips.map(({ states }) => states.length - 1))
+  const first = known.length === 0 ? most : Math.min(...known)
+  if (first === 0) return days
+  const from = new Date(Date.parse(days.from) + first * DAY_MS).toISOString()
+  return { ...days, from, strips: days.strips.map((strip) => withoutFirst(strip, first)) }
+}
+
+/** The last one is not over. */
+export function dayCount({ from, to }: Pick<DaysView, 'from' | 'to'>): number {
+  return Math.max(1, Math.ceil((Date.parse(to) - Date.parse(from)) / DAY_MS))
+}
+
+export function withoutFirst(strip: StripView, cells: number): StripView {
+  return {
+    ...strip,
+    states: strip.states.slice(cells),
+    mixed: strip.mixed.filter(([at]) => at >= cells).map(([at, ...rest]) => [at - cells, ...rest]),
+    lag_blocks_max: strip.lag_blocks_max.slice(cells),
+    latency_p95_seconds: strip.latency_p95_seconds.slice(cells),
+  }
 }
 
 /** `12 Nov: up 23 h 56 min, down 4 min. 1 incident: down for 4 min`. */
@@ -82,6 +111,7 @@ export function daySentence(of: StripView, at: number, days: DaysView): string {
 
 interface Shares {
   readonly ground: 0 | 1
+  readonly before: 0 | 1
   readonly up: 0 | 1
   readonly degraded: number
   readonly down: number
@@ -95,16 +125,24 @@ function sharesOf(of: StripView, at: number, { from, to }: DaysView): Shares {
   const [, degraded, down, maintenance, unknown] = mixed ?? [at, 0, 0, 0, 0]
   const whole = (name: StateView) => (mixed === undefined && letter === LETTER[name] ? 1 : 0)
   const share = (name: StateView, seconds: number) => whole(name) || Math.min(1, (seconds * 1000) / Math.max(1, dayMs))
-  // What is mostly unknown is not up.
-  const isMostlyUnknown = dayMs / 1000 - degraded - down < 2 * unknown
-  const isUp = letter !== '.' && letter !== '-' && whole('maintenance') === 0 && !isMostlyUnknown
+  const up = dayMs / 1000 - degraded - down - maintenance - unknown
+  // What is mostly unknown is not up. Less than a second is rounding.
+  const isMixedUp = mixed !== undefined && up >= Math.max(1, maintenance) && up + maintenance >= unknown
+  const isUp = isMixedUp || (mixed === undefined && letter === 'u')
+  const isBefore = letter === BEFORE
   return {
-    ground: isUp || whole('maintenance') ? 0 : 1,
+    ground: isUp || isBefore || whole('maintenance') ? 0 : 1,
+    before: isBefore ? 1 : 0,
     up: isUp ? 1 : 0,
     degraded: share('degraded', degraded),
     down: share('down', down),
     maintenance: share('maintenance', maintenance),
   }
+}
+
+/** The least share is seen, and only a whole day fills a bar. */
+function heightOf(share: number): number {
+  return share >= 1 ? HEIGHT : Math.min(HEIGHT - SLIVER, Math.max(SLIVER, Math.round(share * HEIGHT)))
 }
 
 const LETTER: Partial<Record<StateView, string>> = { degraded: 'g', down: 'd', maintenance: 'm' }
@@ -113,3 +151,6 @@ const HEIGHT = 24
 /** One minute of a day is seen. */
 const SLIVER = 3
 const MOST_TOLD = 3
+/** Bars of few days are no wider than those of many. */
+const WEEK = 7
+const MONTH = 31

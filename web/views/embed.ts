@@ -1,6 +1,6 @@
 import type { DaysView } from '../../src/http/wire-history.ts'
 import type { NetworkView } from '../../src/http/wire-status.ts'
-import { dayBars } from './day-bars.ts'
+import { dayBars, knownDays } from './day-bars.ts'
 import { moment } from './format.ts'
 import { html, nothing, type TemplateResult } from './lit.ts'
 import { endpointMark, mark } from './mark.ts'
@@ -11,7 +11,8 @@ import { WORDS } from './words.ts'
 import { EVENT_WORDS } from './words-events.ts'
 
 /** A network for other pages: its state, and the last 90 days of its endpoints, worst first. It has no script. */
-export function embed(network: NetworkView, days: DaysView | null, nowMs: number): TemplateResult {
+export function embed(network: NetworkView, all: DaysView | null, nowMs: number): TemplateResult {
+  const days = all === null ? null : knownDays(all, network.name)
   const shown = worstFirst(network.endpoints).slice(0, MOST_SHOWN)
   const more = network.endpoints.length - shown.length
   return html`

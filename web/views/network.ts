@@ -9,7 +9,7 @@ import { arrivalsOf, disputedAt, median } from './block-arrival-figures.ts'
 import { blockHashes } from './block-hashes.ts'
 import { chainSentence } from './chain-sentence.ts'
 import { clientsSection } from './clients.ts'
-import { dayBars } from './day-bars.ts'
+import { dayBars, dayCount, knownDays } from './day-bars.ts'
 import { available, codeLink, shardName, standing } from './endpoint-row.ts'
 import { incidentsSection } from './events.ts'
 import { unbroken } from './format.ts'
@@ -64,7 +64,7 @@ async function load(sources: Sources, { params }: Route): Promise<Answer<Data>> 
       network: network.value,
       strips: strips.ok ? strips.value : null,
       silences: silences.ok ? silences.value.silences : [],
-      days: days.ok ? days.value : null,
+      days: days.ok && days.value !== null ? knownDays(days.value, name) : null,
       blocks: blocks.ok ? blocks.value : null,
       routing: routing.ok ? routing.value : null,
     },
@@ -143,7 +143,7 @@ function lastDays(network: NetworkView, { data: { days } }: Model<Data>): Templa
   if (days === null) return nothing
   return pastSection(network, {
     id: 'last-days',
-    heading: WORDS.days,
+    heading: WORDS.days(dayCount(days)),
     most: MOST_BARS,
     strips: days.strips,
     draw: (of, key, { title, availability }) =>

@@ -76,7 +76,9 @@ function countAll(status: StatusView | null): number {
 /** Shows the current state even if the history cannot be read. */
 async function load(sources: Sources): Promise<Answer<Data>> {
   const [strips, days] = await Promise.all([sources.strips(), sources.publicDays()])
-  return { ok: true, value: { strips: strips.ok ? strips.value : null, days: days.ok ? days.value : null } }
+  const all = days.ok ? days.value : null
+  const known = all === null ? null : (await import('./day-bars.ts')).knownDays(all)
+  return { ok: true, value: { strips: strips.ok ? strips.value : null, days: known } }
 }
 
 function overview(model: Model<Data>): TemplateResult {
@@ -232,7 +234,8 @@ function table(
   const { columns } = WORDS
   const day = data?.strips ?? null
   const days = data?.days ?? null
-  const dayHead = days !== null ? WORDS.days : day === null ? columns.day : WORDS.last(stripHours(day))
+  const dayHead =
+    days !== null ? WORDS.days(bars?.dayCount(days) ?? 90) : day === null ? columns.day : WORDS.last(stripHours(day))
   // A column of dashes would look like a fault: the public sees no figures, and not every family's nodes have them.
   const left = access === 'public' ? 'bare' : emptyColumns(network.endpoints)
   return html`

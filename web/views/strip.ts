@@ -11,19 +11,7 @@ import { WORDS } from './words.ts'
 export function strip(of: StripView | undefined, key: string, title: string, span: StripSpan | null): TemplateResult {
   const cells = of?.states.length ?? 0
   if (of === undefined || span === null || cells === 0) return html`<div class="strip"></div>`
-  const mixed = new Map(of.mixed.map(([at, ...parts]) => [at, parts]))
-  const isPartlyUp = (at: number, letter: string) => {
-    const [degraded = 0, down = 0, maintenance = 0, unknown = 0] = mixed.get(at) ?? []
-    // What is mostly unknown is not up.
-    const up = secondsOf(at, cells, span) - degraded - down - maintenance - unknown
-    return of.states[at] === letter && mixed.has(at) && up >= unknown
-  }
-  const heights = Array.from(of.states, (letter, at) => {
-    const [degraded = 0, down = 0] = mixed.get(at) ?? []
-    const share = mixed.has(at) ? (letter === 'd' ? down : degraded) / secondsOf(at, cells, span) : 1
-    return LEVELS.find(({ most }) => share <= most)?.height ?? TALL
-  })
-  const isBar = (at: number, letter: string, height: number) => of.states[at] === letter && heights[at] === height
+  const drawn = drawnOf(of, span)
   return html`
     <div
       class="strip"
@@ -46,22 +34,22 @@ export function strip(of: StripView | undefined, key: string, title: string, spa
         )}
         ${band(
           'up',
-          path(cells, 4, TALL, (at) => of.states[at] === 'u' || isPartlyUp(at, 'd') || isPartlyUp(at, 'g')),
+          path(cells, 4, TALL, (at) => drawn[at]?.isUp === true),
         )}
         ${band(
           'maintenance',
-          path(cells, 7, 11, (at) => of.states[at] === 'm'),
+          path(cells, 7, 11, (at) => drawn[at]?.isMaintenance === true),
         )}
         ${HEIGHTS.map((height) =>
           band(
             'degraded',
-            path(cells, TALL - height, TALL, (at) => isBar(at, 'g', height)),
+            path(cells, TALL - height, TALL, (at) => drawn[at]?.degraded === height),
           ),
         )}
         ${HEIGHTS.map((height) =>
           band(
             'down',
-            path(cells, 0, height, (at) => isBar(at, 'd', height)),
+            path(cells, 0, height, (at) => drawn[at]?.down === height),
           ),
         )}
         ${LAGS.map(({ name, height }) => {
@@ -73,13 +61,49 @@ export function strip(of: StripView | undefined, key: string, title: string, spa
   `
 }
 
+/** How a cell is drawn: the heights of its bad states, and what lies below them. */
+interface Drawn {
+  readonly down: number
+  readonly degraded: number
+  readonly isUp: boolean
+  readonly isMaintenance: boolean
+}
+
+function drawnOf({ states, mixed }: StripView, span: StripSpan): readonly Drawn[] {
+  const parts = new Map(mixed.map(([at, ...rest]) => [at, rest]))
+  return Array.from(states, (letter, at) => {
+    const part = parts.get(at)
+    if (part === undefined) {
+      const height = (of: string) => (letter === of ? TALL : 0)
+      return { down: height('d'), degraded: height('g'), isUp: letter === 'u', isMaintenance: letter === 'm' }
+    }
+    const [degraded, down, maintenance, unknown] = part
+    const whole = secondsOf(at, states.length, span)
+    const up = whole - degraded - down - maintenance - unknown
+    // Less than a second is rounding.
+    const isKnown = up >= 1 && up + maintenance >= unknown
+    return {
+      down: heightOf(down / whole),
+      degraded: heightOf(degraded / whole),
+      isUp: isKnown && up >= maintenance,
+      isMaintenance: maintenance > Math.max(up, unknown),
+    }
+  })
+}
+
+/** Of a bad state that lasted this share of a cell: none of a second is invisible, and only what lasted all of it fills it. */
+function heightOf(share: number): number {
+  return share <= 0 ? 0 : (LEVELS.find(({ most }) => share <= most)?.height ?? TALL)
+}
+
 const HEIGHT = 22
 const TALL = 14
-/** Heights by share of the cell: down hangs from the top, degraded stands below, so they differ not only by colour. */
+/** Down hangs from the top, degraded stands below, so they differ not only by colour. */
 const LEVELS = [
   { most: 0.1, height: 4 },
   { most: 0.35, height: 7 },
   { most: 0.7, height: 10 },
+  { most: 0.97, height: 12 },
 ]
 const HEIGHTS = [...LEVELS.map(({ height }) => height), TALL]
 const LAGS = [

@@ -1,6 +1,6 @@
 import type { IncidentSummaryView } from '../../src/http/wire-incidents.ts'
 import type { StateView } from '../../src/http/wire-status.ts'
-import { type Cell, lastedTexts, shareOf, stretchesOf } from './cells.ts'
+import { type Cell, lastedTexts, stretchesOf } from './cells.ts'
 import type { ChartGroup } from './chart-group.ts'
 import { html, nothing, svg, type TemplateResult } from './lit.ts'
 import { incidentPath } from './route.ts'
@@ -16,7 +16,7 @@ export function timeline({ title, group, cells, incidents }: Timeline): Template
   const { fromMs, toMs, ticks } = group
   const x = (ms: number) => `${Math.max(0, Math.min(100, ((ms - fromMs) / (toMs - fromMs)) * 100)).toFixed(3)}%`
   const width = (from: number, to: number) => x(fromMs + Math.min(to, toMs) - Math.max(from, fromMs))
-  const drawn = stretchesOf(cells, (a, b) => a.state === b.state && shareOf(a) === shareOf(b))
+  const drawn = stretchesOf(cells, (a, b) => lookOf(a) === lookOf(b))
   const known = stretchesOf(
     cells.filter(({ state }) => state !== 'unknown'),
     () => true,
@@ -80,25 +80,37 @@ interface Bar {
 }
 
 const UP: Bar = { state: 'up', y: 28, height: 44 }
-const REACH = { little: 45, some: 68, most: 100 } as const
+/** Only what lasted the whole cell fills it, and the least is visible. */
+const REACHES = [
+  { most: 0.1, percent: 25 },
+  { most: 0.35, percent: 45 },
+  { most: 0.7, percent: 68 },
+  { most: 0.97, percent: 86 },
+]
 
-function bars(cell: Cell): readonly Bar[] {
-  const share = shareOf(cell)
-  const ground = share === 'most' || cell.lasted.up === 0 ? [] : [UP]
-  switch (cell.state) {
-    case 'up':
-      return [UP]
-    case 'maintenance':
-      return [{ state: 'maintenance', y: 40, height: 20 }]
-    case 'degraded': {
-      const height = REACH[share] * 0.78
-      return [...ground, { state: 'degraded', y: 100 - height, height }]
-    }
-    case 'down':
-      return [...ground, { state: 'down', y: 0, height: REACH[share] }]
-    case 'unknown':
-      return []
-  }
+function reachOf(seconds: number, whole: number): number {
+  const share = whole === 0 ? 0 : seconds / whole
+  return share <= 0 ? 0 : (REACHES.find(({ most }) => share <= most)?.percent ?? 100)
+}
+
+/** Each bad state by its share of the cell; up below them, unless more of the cell is unknown. */
+function bars({ lasted }: Cell): readonly Bar[] {
+  const { up, degraded, down, maintenance, unknown } = lasted
+  const whole = up + degraded + down + maintenance + unknown
+  const below = reachOf(degraded, whole) * 0.78
+  const all: readonly Bar[] = [
+    up >= 1 && up + maintenance >= unknown && up >= maintenance ? UP : { ...UP, height: 0 },
+    { state: 'maintenance', y: 40, height: maintenance > Math.max(up, unknown) ? 20 : 0 },
+    { state: 'degraded', y: 100 - below, height: below },
+    { state: 'down', y: 0, height: reachOf(down, whole) },
+  ]
+  return all.filter(({ height }) => height > 0)
+}
+
+function lookOf(cell: Cell): string {
+  return bars(cell)
+    .map(({ state, height }) => `${state} ${height}`)
+    .join()
 }
 
 function sum(cells: readonly Cell[]): Cell['lasted'] {

@@ -77,7 +77,7 @@ export const WORDS = {
   atLastMeaning: 'Endpoints that have the last block of the halted chain',
   lastSeen: 'last seen',
   last: (text: string) => `Last ${text}`,
-  days: 'Last 90 days',
+  days: (many: number) => (many === 1 ? 'Today' : `Last ${many} days`),
   none: '–',
   notKnown: 'not known',
   noData: 'no data yet',
