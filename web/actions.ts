@@ -3,9 +3,9 @@ import type { SettingsStore } from './settings.ts'
 import { routeOf } from './views/route.ts'
 
 /** Follows clicks, keys and fields on every view. */
-export function followActions({ settings, signOut, ask, goTo, known }: Actions): void {
+export function followActions({ settings, signOut, ask, goTo, tellFirst, known }: Actions): void {
   function press(key: string): void {
-    void import('./keys.ts').then((keys) => keys.press(key, { goTo, known })).catch(ignored)
+    void import('./keys.ts').then((keys) => keys.press(key, { goTo, tellFirst, known })).catch(ignored)
   }
 
   document.addEventListener('click', (event) => {
@@ -22,6 +22,8 @@ export function followActions({ settings, signOut, ask, goTo, known }: Actions):
     const link = event.target.closest('a')
     if (!isPlain || event.defaultPrevented || link === null || link.target !== '' || link.hasAttribute('download'))
       return
+    // A touch has no hover: the first tap tells, the second one opens.
+    if (link.matches('.tile') && event.pointerType === 'touch' && tellFirst(link, event)) return event.preventDefault()
     const to = new URL(link.href)
     // Fragments, other sites and addresses that are not views are left to the browser.
     if (to.origin !== location.origin || (to.hash !== '' && to.pathname === location.pathname)) return
@@ -54,6 +56,8 @@ interface Actions {
   readonly ask: (name: string, value: string) => void
   /** Opens another view. */
   readonly goTo: (path: string) => void
+  /** Tells what the first tap on an element asks for; `false` if that is shown already. */
+  readonly tellFirst: (one: HTMLElement, event: Event) => boolean
   /** The live data; `null` without any. */
   readonly known: () => ReturnType<LiveConnection['current']> | null
 }

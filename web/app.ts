@@ -237,7 +237,16 @@ document.addEventListener('submit', (event) => {
   if (event.target instanceof HTMLFormElement) void submitForm(event.target)
 })
 
-followActions({ settings, signOut, ask, goTo, known: () => connection?.current() ?? null })
+/** Tells what the first tap on this element asks for; `false` if that is shown already. */
+function tellFirst(one: HTMLElement, event: Event): boolean {
+  if (cursor?.tells(one) === true) return false
+  void loadCursor(event)
+    ?.then(() => cursor?.tell(one))
+    .catch(() => {})
+  return true
+}
+
+followActions({ settings, signOut, ask, goTo, tellFirst, known: () => connection?.current() ?? null })
 
 addEventListener('popstate', () => void navigate(new URL(location.href), 'back'))
 
@@ -246,29 +255,31 @@ interface History {
   readonly days: DaysView | null
 }
 
-let isCursorLoaded = false
+let cursor: import('./cursor.ts').Cursor | null = null
+let cursorLoading: Promise<void> | null = null
 /** What the reader came to last, perhaps while the code was loading. */
 let latest: Event
-function loadCursor(event: Event): void {
+
+function loadCursor(event: Event): Promise<void> | null {
   latest = event
   const { target } = event
   if (
-    isCursorLoaded ||
+    cursorLoading !== null ||
     !(target instanceof Element) ||
     target.closest('.networks, .events, .days, .sheet, [data-strip], [data-chart-table]') === null
   )
-    return
-  isCursorLoaded = true
+    return cursorLoading
   const data = () => (shown?.answer.ok === true ? (shown.answer.value as Partial<History> | null) : null)
   const strips = () => data()?.strips ?? null
   const days = () => data()?.days ?? null
-  void import('./readables.ts').then((loaded) => {
-    loaded.readAll({ strips, days, zone: () => settings.current().zone, goTo }, latest)
+  cursorLoading = import('./readables.ts').then((loaded) => {
+    cursor = loaded.readAll({ strips, days, zone: () => settings.current().zone, goTo }, latest)
     holdsOrder = loaded.holdsOrder
   })
+  return cursorLoading
 }
-document.addEventListener('pointerover', loadCursor)
-document.addEventListener('focusin', loadCursor)
+document.addEventListener('pointerover', (event) => void loadCursor(event))
+document.addEventListener('focusin', (event) => void loadCursor(event))
 
 // Ages grow and silence must be noticed without any event.
 setInterval(() => {

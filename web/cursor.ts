@@ -1,5 +1,6 @@
 /** Shows the text of the cell under the pointer; sliders also follow the arrow keys, page keys, Home and End. */
-export function moveCursor(readables: readonly Readable[], first: Event, goTo: (path: string) => void): void {
+export function moveCursor(readables: readonly Readable[], first: Event, goTo: (path: string) => void): Cursor {
+  let told: HTMLElement | null = null
   const tip = document.createElement('div')
   tip.className = 'tipbox'
   tip.hidden = true
@@ -20,6 +21,7 @@ export function moveCursor(readables: readonly Readable[], first: Event, goTo: (
     const at = Math.max(0, Math.min(cells - 1, wanted))
     const text = by.tell(one, at)
     if (text === '') return hide()
+    told = one
     if (one.role === 'slider') {
       one.setAttribute('aria-valuenow', String(at + 1))
       one.setAttribute('aria-valuetext', text)
@@ -39,6 +41,7 @@ export function moveCursor(readables: readonly Readable[], first: Event, goTo: (
   }
 
   function hide(): void {
+    told = null
     tip.hidden = true
     cursor.remove()
   }
@@ -67,6 +70,9 @@ export function moveCursor(readables: readonly Readable[], first: Event, goTo: (
     const found = find(target)
     if (found !== null) open(found, cellAt(found, clientX))
   })
+  document.addEventListener('pointerdown', ({ target }) => {
+    if (find(target) === null) hide()
+  })
   document.addEventListener('focusin', enter)
   document.addEventListener('focusout', hide)
   document.addEventListener('scroll', hide, { passive: true })
@@ -83,6 +89,20 @@ export function moveCursor(readables: readonly Readable[], first: Event, goTo: (
   // The event that loaded this file happened before the listeners were added.
   if (first instanceof PointerEvent) point(first)
   else enter(first)
+
+  return {
+    tells: (one) => told === one,
+    tell(one) {
+      const found = find(one)
+      if (found !== null) show(found, 0)
+    },
+  }
+}
+
+export interface Cursor {
+  /** Whether the text of this element is shown. */
+  tells(one: HTMLElement): boolean
+  tell(one: HTMLElement): void
 }
 
 /** Elements that consist of cells with a text each. */

@@ -18,8 +18,7 @@ export interface FormOptions {
 export async function submit(form: HTMLFormElement, { zone, goTo, signedIn, written }: FormOptions): Promise<void> {
   const { act } = form.dataset
   if (act === 'token' && (await signIn(form))) {
-    const back = new URLSearchParams(location.search).get('to') ?? '/'
-    if (location.pathname === '/sign-in') history.replaceState(null, '', routeOf(back) === null ? '/' : back)
+    if (location.pathname === '/sign-in') history.replaceState(null, '', cameFrom())
     await signedIn()
   } else if (act === 'write') {
     const heading = form.closest('section')?.querySelector('h2')
@@ -31,6 +30,14 @@ export async function submit(form: HTMLFormElement, { zone, goTo, signedIn, writ
     const to = pickTime(form, zone)
     if (to !== null) goTo(to.href)
   }
+}
+
+/** The address in `to`, if it is a view of this page. */
+function cameFrom(): string {
+  const given = new URLSearchParams(location.search).get('to') ?? '/'
+  const to = URL.parse(given, location.origin)
+  if (to === null || to.origin !== location.origin || routeOf(to.pathname) === null) return '/'
+  return to.pathname + to.search
 }
 
 /** Tries the entered token on a private route, and shows an error in the form if that fails. */

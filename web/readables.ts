@@ -1,7 +1,7 @@
 export { holdsOrder } from './held-order.ts'
 
 import type { DaysView, StripsView } from '../src/http/wire-history.ts'
-import { moveCursor, type Readable } from './cursor.ts'
+import { type Cursor, moveCursor, type Readable } from './cursor.ts'
 import { daySentence } from './views/day-bars.ts'
 import { zoomPath } from './views/span.ts'
 import { cellSentence } from './views/strip-cell.ts'
@@ -9,8 +9,8 @@ import type { Settings } from './views/view.ts'
 import { COLUMNS } from './views/words-columns.ts'
 
 /** Adds the cursor to strips and small charts. Loaded when the reader's pointer or focus first comes to them. */
-export function readAll(deps: ReadablesDeps, first: Event): void {
-  moveCursor([strips(deps), days(deps), CHART_TABLES, TILES, HEADINGS], first, deps.goTo)
+export function readAll(deps: ReadablesDeps, first: Event): Cursor {
+  return moveCursor([strips(deps), days(deps), CHART_TABLES, TILES, HEADINGS], first, deps.goTo)
 }
 
 export interface ReadablesDeps {

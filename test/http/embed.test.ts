@@ -3,8 +3,9 @@ import type { AddressInfo } from 'node:net'
 import { afterEach, describe, expect, test } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
 import { Secret } from '../../src/secret.ts'
+import { embedHeight } from '../../web/views/embed.ts'
 import { findingsInAllLooks, hasChromium, openChromium } from '../support/chromium.ts'
-import { bad } from '../support/network.ts'
+import { bad, endpoint, network } from '../support/network.ts'
 import { NODE, setUp } from './setting.ts'
 
 const TOKEN = { options: { token: new Secret('a-token-of-the-operator') } }
@@ -85,6 +86,30 @@ describe.runIf(hasChromium)('an embedded network in Chromium', () => {
     const refused = page.waitForEvent('console', (message) => message.text().includes('frame-ancestors'))
     await page.goto(await framing(`${address}/networks/ethereum`))
     await refused
+  })
+
+  test.each([1, 3, 25])('of %i endpoints is cut off nowhere in a frame of the height in its code', async (many) => {
+    const of = network({ title: 'A network with a title that needs more room than a narrow frame has' })
+    const endpoints = Array.from({ length: many }, (_, at) =>
+      endpoint(`node-${at}`, { title: `Helsinki archive node ${at}` }),
+    )
+    const setting = setUp({ realClock: systemClock, networks: [{ network: of, endpoints }], ...TOKEN })
+    await setting.world.pollAll()
+    const standing = setting.world.board.network('ethereum')?.standing
+    if (standing !== undefined) setting.world.board.putStanding({ ...standing, halted: true }, true)
+    const address = await serve(setting)
+    const height = embedHeight(many)
+
+    for (const width of [300, 520]) {
+      const page = await blank({ width, height })
+      await page.goto(`${address}/embed/ethereum`)
+      const whole = await page.evaluate(() => [
+        document.documentElement.scrollWidth,
+        document.documentElement.scrollHeight,
+      ])
+      expect(whole).toEqual([width, height])
+      expect(await page.locator('.embed p').last().innerText()).toMatch(/^As of/)
+    }
   })
 
   test('has no finding of axe', async () => {

@@ -23,7 +23,10 @@ const FLAGS = [
 
 /** How one looks: on a screen of 1280 × 800 in light colours, with scripts, in UTC, unless said otherwise. */
 export interface Look
-  extends Pick<BrowserContextOptions, 'colorScheme' | 'ignoreHTTPSErrors' | 'reducedMotion' | 'timezoneId'> {
+  extends Pick<
+    BrowserContextOptions,
+    'colorScheme' | 'hasTouch' | 'ignoreHTTPSErrors' | 'reducedMotion' | 'timezoneId'
+  > {
   readonly width?: number
   readonly height?: number
   readonly scripts?: boolean

@@ -480,7 +480,7 @@ test('a network has embed code for its badge and for a frame of its 90 days, wit
     '<a href="https://status.example.org/networks/one"><img src="https://status.example.org/badge/one.svg" alt="State of A &quot;quick&quot; &lt;net>"></a>',
   )
   expect(codeOf('#embed-frame-html')).toBe(
-    '<iframe src="https://status.example.org/embed/one" title="State of A &quot;quick&quot; &lt;net>" width="520" height="160"></iframe>',
+    '<iframe src="https://status.example.org/embed/one" title="State of A &quot;quick&quot; &lt;net>" width="520" height="184"></iframe>',
   )
 })
 

@@ -421,6 +421,44 @@ describe('the overview', () => {
     expect([rowsOf(list).length, all(list, '.tile').length]).toEqual([42, 0])
   })
 
+  test('names all of a network that is down on the wall: the first in rows, with reason and duration, the others as tiles', async () => {
+    const conditions = [{ ...aCondition('unreachable'), message: 'connection refused' }]
+    const down = Array.from({ length: 9 }, (_, at) => anEndpoint(`x${at}`, { state: 'down', conditions }))
+    const status = aStatus([aNetwork('one', [...down, anEndpoint('flaps', { flapping: true }), anEndpoint('up')])])
+    const route = { view: 'overview', params: {}, query: { view: 'wall' } } as const
+    await view.prepare?.(modelOf(status, { route }))
+
+    const page = draw(status, { route })
+
+    expect(textsOf(page, 'tbody tr')).toHaveLength(6)
+    expect(textsOf(page, 'tbody tr')[0]).toBe('x0 unreachable connection refused 10 min')
+    expect(all(page, '.tile').map((tile) => tile.className)).toEqual([
+      'tile down',
+      'tile down',
+      'tile down',
+      'tile degraded',
+      'tile up',
+    ])
+    expect(page.querySelector('.tile')?.getAttribute('aria-label')).toBe('x6: down, connection refused')
+  })
+
+  test('the wall lists fewer open incidents the more endpoints are unwell, and says how many there are', async () => {
+    const names = Array.from({ length: 30 }, (_, at) => `x${at}`)
+    const route = { view: 'overview', params: {}, query: { view: 'wall' } } as const
+    const listed = async (many: number) => {
+      const sick = names.slice(0, many).map((name) => anEndpoint(name, { state: 'down' }))
+      const status = aStatus(sick.map((one, at) => aNetwork(`n${at}`, [one])))
+      const incidents = sick.map(({ name }, at) => anIncident(name, { network: `n${at}`, endpoint: name }))
+      await view.prepare?.(modelOf(status, { route, incidents }))
+      const page = draw(status, { route, incidents })
+      return [textsOf(page, '.incidents h2'), all(page, '.incidents li').length]
+    }
+
+    expect(await listed(4)).toEqual([['Open incidents'], 4])
+    expect(await listed(15)).toEqual([['Open incidents all 15'], 2])
+    expect(await listed(30)).toEqual([['Open incidents all 30'], 0])
+  })
+
   test('filters by provider and label, which are offered once an endpoint has one', async () => {
     const endpoints = [
       anEndpoint('a', { provider: 'acme', labels: { region: 'fra', rack: '7' } }),
@@ -542,6 +580,18 @@ describe('the overview', () => {
     const page = draw(aStatus([aNetwork('one', [{ ...bad, heads: [head] }, anEndpoint('b', { heads: [head] })])]))
 
     expect(all(page, 'td.lag').map(text)).toEqual(['at head again', 'at head'])
+  })
+
+  test('leads to sign-in with the address to come back to, its query too', () => {
+    const at = (path: string, query: Record<string, string>, name: 'overview' | 'incidents' | 'sign-in' = 'overview') =>
+      draw(aStatus([]), { access: 'public', route: { view: name, path, params: {}, query } })
+        .querySelector('nav a[href^="/sign-in"]')
+        ?.getAttribute('href')
+
+    expect(at('/', {})).toBe('/sign-in')
+    expect(at('/', { q: 'a b', show: 'state:down' })).toBe('/sign-in?to=%2F%3Fq%3Da%2Bb%26show%3Dstate%253Adown')
+    expect(at('/incidents', { open: 'true' }, 'incidents')).toBe('/sign-in?to=%2Fincidents%3Fopen%3Dtrue')
+    expect(at('/sign-in', { to: '/incidents?open=true' }, 'sign-in')).toBe('/sign-in?to=%2Fincidents%3Fopen%3Dtrue')
   })
 
   test('parts the links of the footer', () => {

@@ -8,6 +8,16 @@ import { incident } from '../support/incident.ts'
 import { bad, endpoint, good, head, liveness, network, nodeCheck } from '../support/network.ts'
 import { aClusterReport, aPlace, DISAGREEING, PARTIAL, putPlaces } from '../support/places.ts'
 
+/** Networks of so many endpoints each. */
+function fleet(networks: number, endpoints: number) {
+  return Array.from({ length: networks }, (_, at) => ({
+    network: network({ name: `net-${at}`, title: `Network ${at}` }),
+    endpoints: Array.from({ length: endpoints }, (_, place) =>
+      endpoint(`helsinki-${place}`, { network: `net-${at}`, title: `Helsinki archive ${place}` }),
+    ),
+  }))
+}
+
 describe.runIf(hasChromium)('the page in Chromium', () => {
   const { blank, serve, show: showAt } = openChromium()
 
@@ -74,9 +84,18 @@ describe.runIf(hasChromium)('the page in Chromium', () => {
     await page.locator('.events.maintenance li').nth(1).waitFor()
     const items = await page.locator('.events.maintenance li').allInnerTexts()
     expect(items.map((text) => text.replace(/\s+/g, ' '))).toEqual([
-      expect.stringMatching(/^Avalanche: Own node 1 upgrade (29|30) min left$/),
-      'Avalanche later in 2 h',
+      expect.stringMatching(/^Avalanche: Own node 1 upgrade (29|30) min left, until (\d+ \w+, )?\d\d:\d\d$/),
+      expect.stringMatching(/^Avalanche later in 2 h, .+ to .*\d\d:\d\d$/),
     ])
+    const times = page.locator('.events.maintenance time')
+    expect(await times.allTextContents()).toEqual([expect.stringMatching(/^(29|30) min$/), '2 h'])
+    for (const path of ['/networks/avalanche', '/endpoints/avalanche/own-1', '/endpoints/avalanche/own-2']) {
+      await page.goto(new URL(path, page.url()).href)
+      await page.locator('.lamp.on').waitFor()
+      expect(await page.locator('.events.maintenance li').count(), path).toBe(path.endsWith('own-2') ? 1 : 2)
+    }
+    await page.goto(new URL('/', page.url()).href)
+    await page.locator('.lamp.on').waitFor()
     const row = page.locator('tr.maintenance')
     expect(await row.getByRole('img', { name: 'Maintenance' }).count()).toBe(1)
     expect(await row.evaluate((one) => getComputedStyle(one).backgroundColor)).not.toBe('rgba(0, 0, 0, 0)')
@@ -277,16 +296,18 @@ describe.runIf(hasChromium)('the page in Chromium', () => {
     await page.getByText('All 3 endpoints are up.').waitFor()
     expect(await page.getByText('1,000').count()).toBe(0)
 
-    await page.getByRole('link', { name: 'Avalanche', exact: true }).click()
+    await page.goto(new URL('/networks/avalanche?from=1&to=%2F2', page.url()).href)
     await page.locator('h1', { hasText: 'Avalanche' }).waitFor()
     await page.getByRole('link', { name: 'Sign in' }).click()
+    // The link on the page of signing in leads to the same address.
+    await page.getByRole('navigation').getByRole('link', { name: 'Sign in' }).click()
     await page.getByLabel('Token').fill('wrong')
     await page.getByRole('button', { name: 'Sign in' }).click()
     await page.getByText('Wrong token.').waitFor()
     await page.getByLabel('Token').fill('a-token-of-the-operator')
     await page.keyboard.press('Enter')
     await page.getByRole('heading', { name: 'Block arrival' }).waitFor()
-    expect(new URL(page.url()).pathname).toBe('/networks/avalanche')
+    expect(page.url()).toMatch(/\/networks\/avalanche\?from=1&to=%2F2$/)
     await page.getByRole('navigation').getByRole('link', { name: 'Overview' }).click()
     await page.getByText('1,000').first().waitFor()
     expect(page.url()).not.toContain('token')
@@ -569,12 +590,7 @@ describe.runIf(hasChromium)('the page in Chromium', () => {
   )
 
   test('shows three hundred endpoints on one screen, names the sick, and remembers the choice of a list', async () => {
-    const networks = Array.from({ length: 12 }, (_, at) => ({
-      network: network({ name: `net-${at}`, title: `Network ${at}` }),
-      endpoints: Array.from({ length: 25 }, (_, place) =>
-        endpoint(`helsinki-${place}`, { network: `net-${at}`, title: `Helsinki archive ${place}` }),
-      ),
-    }))
+    const networks = fleet(12, 25)
     const setting = setUp({ realClock: systemClock, networks })
     await setting.world.pollAll()
     const sick = [3, 3, 7, 11].flatMap((at, place) => networks[at]?.endpoints[place] ?? [])
@@ -603,6 +619,93 @@ describe.runIf(hasChromium)('the page in Chromium', () => {
     await page.locator('tbody tr').nth(299).waitFor()
     expect(complaints).toEqual([])
   }, 60_000)
+
+  test.each([15, 30])(
+    'fits three hundred endpoints of which %i are unwell on one screen, each with its reason and duration',
+    async (many) => {
+      const networks = fleet(12, 25)
+      const setting = setUp({ realClock: systemClock, networks })
+      await setting.world.pollAll()
+      const sick = Array.from({ length: many }, (_, at) => networks[at % 9]?.endpoints[Math.floor(at / 9)]).flatMap(
+        (one) => one ?? [],
+      )
+      for (const one of sick) {
+        for (let poll = 0; poll < 2; poll++) {
+          await setting.world.poll(one, { heads: [{ shard: null, outcome: bad({ kind: 'refused' }) }] })
+        }
+        const { network, name } = one
+        const openedAt = systemClock.now() - 120_000
+        setting.incidents.put(incident({ id: `${network}-${name}`, network, endpoint: name, openedAt }))
+      }
+
+      const { page } = await show(setting, { height: 800 })
+
+      await page
+        .locator('.tile')
+        .nth(299 - many)
+        .waitFor()
+      const rows = await page.locator('tbody tr').evaluateAll((all) =>
+        all.map((row) => {
+          const cells = [...row.querySelectorAll('a, td')].map((one) => one.getBoundingClientRect())
+          const { left, right } = row.getBoundingClientRect()
+          return {
+            text: row.textContent.replace(/\s+/g, ' ').trim(),
+            isCut: cells.some((of) => of.left < left || of.right > right),
+          }
+        }),
+      )
+      expect(rows).toHaveLength(many)
+      for (const { text, isCut } of rows) {
+        expect(text).toMatch(/^Helsinki archive \d+\s*unreachable\s*connection refused\s*\d+ s$/)
+        expect(isCut).toBe(false)
+      }
+      const lowest = await page.locator('.networks').boundingBox()
+      expect((lowest?.y ?? 0) + (lowest?.height ?? 0)).toBeLessThanOrEqual(800)
+    },
+    60_000,
+  )
+
+  test('on a phone an open incident with a long duration is read as lines, not as a column of letters', async () => {
+    const setting = setUp({ realClock: systemClock })
+    await setting.world.pollAll()
+    const now = systemClock.now()
+    const [condition] = incident().conditions
+    if (condition === undefined) throw new Error('an incident has a condition')
+    const conditions = [120_000, 60_000].map((ago) => ({ ...condition, since: now - ago, until: now - ago + 20_000 }))
+    setting.incidents.put(incident({ openedAt: now - 120_000, conditions, flapping: true }))
+
+    const { page } = await show(setting, { width: 390 })
+
+    await page.getByText('of which down').waitFor()
+    const text = await page.locator('.incidents li p').boundingBox()
+    expect(text?.width).toBeGreaterThan(250)
+    expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(390)
+  })
+
+  test('the first tap on a tile tells its figures, and the second one opens it', async () => {
+    const setting = setUp({ realClock: systemClock, networks: fleet(1, 41) })
+    await setting.world.pollAll()
+    const page = await blank({ hasTouch: true, width: 390 })
+    await page.goto(await serve(setting))
+    await page.locator('.lamp.on').waitFor()
+    const [first, second] = [page.locator('.tile').first(), page.locator('.tile').nth(3)]
+    const told = () => page.locator('.tipbox:not([hidden])').textContent()
+
+    for (const tile of [first, second]) {
+      await tile.tap()
+      await page.locator('.tipbox:not([hidden])').waitFor()
+      expect(await told()).toBe(await tile.getAttribute('aria-label'))
+    }
+    expect(await told()).toMatch(/: up, height 1,000, at head$/)
+    expect(new URL(page.url()).pathname).toBe('/')
+    await page.locator('h1').tap()
+    await page.locator('.tipbox:not([hidden])').waitFor({ state: 'detached' })
+    await second.tap()
+    expect(new URL(page.url()).pathname).toBe('/')
+    await second.tap()
+
+    await page.waitForURL('**/endpoints/net-0/*')
+  })
 
   test('the order holds while the reader is among the endpoints, for at most a minute without a move', async () => {
     const setting = setUp({ realClock: systemClock })

@@ -32,6 +32,12 @@ describe.runIf(hasChromium)('silences and notes in Chromium', () => {
   test('a silence is begun and ended on the page, which shows it where it applies, by keyboard alone', async () => {
     const { address } = await start()
     const { page, complaints } = await show(`${address}/notifications?silence=avalanche/own-1`)
+    await page.setViewportSize({ width: 390, height: 800 })
+    const cut = await page
+      .locator('table.data td')
+      .evaluateAll((cells) => cells.filter((cell) => cell.getBoundingClientRect().right > 378).length)
+    expect(cut).toBe(0)
+    await page.setViewportSize({ width: 1280, height: 800 })
 
     expect(await page.getByLabel('About').inputValue()).toBe('{"network":"avalanche","endpoint":"own-1"}')
     await page.getByLabel('For').selectOption('8 h')

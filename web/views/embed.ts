@@ -17,10 +17,10 @@ export function embed(network: NetworkView, all: DaysView | null, nowMs: number)
   const more = network.endpoints.length - shown.length
   return html`
     <main class="embed">
-      <h1>${mark(toneOf(network.state, [network]))}<a href=${networkPath(network.name)} target="_blank" rel="noopener">${network.title}</a></h1>
-      <p class="facts">${whereTheyAre(network)} ${stateCounts(network)}</p>
+      <header><h1>${mark(toneOf(network.state, [network]))}<a href=${networkPath(network.name)} target="_blank" rel="noopener">${network.title}</a></h1>
       ${network.halted ? html`<p class="alarm">${WORDS.halted}</p>` : nothing}
-      ${network.forked ? html`<p class="alarm">${WORDS.forked}</p>` : nothing}
+      ${network.forked ? html`<p class="alarm">${WORDS.forked}</p>` : nothing}</header>
+      <p class="facts">${whereTheyAre(network)} ${stateCounts(network)}</p>
       <ul>
         ${shown.map((endpoint) => {
           const of = days?.strips.find((one) => one.network === network.name && one.endpoint === endpoint.name)
@@ -30,10 +30,15 @@ export function embed(network: NetworkView, all: DaysView | null, nowMs: number)
           </li>`
         })}
       </ul>
-      ${more > 0 ? html`<p>${EVENT_WORDS.more(more)}</p>` : nothing}
+      ${more > 0 ? html`<p class="more">${EVENT_WORDS.more(more)}</p>` : nothing}
       <p><small>${WORDS.asOf(moment(nowMs, 'utc'))}</small></p>
     </main>
   `
 }
 
 const MOST_SHOWN = 20
+
+/** The height of a frame that cuts nothing off, in CSS pixels: every line has a fixed height. */
+export function embedHeight(endpoints: number): number {
+  return 106 + 26 * Math.min(endpoints, MOST_SHOWN) + (endpoints > MOST_SHOWN ? 22 : 0)
+}

@@ -13,6 +13,7 @@ import { checksSection, disagreement, isDisputed, nowFacts } from './endpoint-no
 import { placesSection } from './endpoint-places.ts'
 import { codeLink, standing, ticking } from './endpoint-row.ts'
 
+import { maintenanceSection } from './events.ts'
 import { unbroken, type Zone } from './format.ts'
 import { guard, html, nothing, type TemplateResult } from './lit.ts'
 import { endpointMark } from './mark.ts'
@@ -166,7 +167,7 @@ function draw(model: Model<Data>): TemplateResult {
       <p class="state">${standing(endpoint, zone, nowMs)}</p>
       <p class="polled">${endpoint.last_polled_at === null ? ENDPOINT.never : html`${ENDPOINT.polled} ${ticking(endpoint.last_polled_at, zone, nowMs)} ${ENDPOINT.ago}`}</p>
     </header>
-    ${silenceNotes(data.silences, of, zone)}
+    ${silenceNotes(data.silences, of, zone)} ${maintenanceSection(model, network, endpoint.name)}
     <div class="endpoint">
       ${reasons(endpoint)} ${disagreement(now)} ${placesSection(now)} ${nowFacts(now)}
       ${guard([group, JSON.stringify(endpoint.availability), endpoint.title], () => historySection({ of, title: endpoint.title, availability: endpoint.availability, group, ...data }))}

@@ -1,12 +1,13 @@
 import type { IncidentSummaryView } from '../../src/http/wire-incidents.ts'
 import type { MaintenanceView, StatusView } from '../../src/http/wire-status.ts'
 import { ticking } from './endpoint-row.ts'
-import { age, unbroken, type Zone } from './format.ts'
+import { age, minute, moment, unbroken, type Zone } from './format.ts'
 import { incidentSentence, incidentTime, whoseFault } from './incident-sentence.ts'
 import { html, nothing, repeat, type TemplateResult } from './lit.ts'
 import { mark } from './mark.ts'
 import { incidentPath } from './route.ts'
 import type { Model } from './view.ts'
+import { day, fromTo } from './when.ts'
 import { titleOf, WORDS } from './words.ts'
 import { EVENT_WORDS } from './words-events.ts'
 
@@ -17,6 +18,7 @@ import { EVENT_WORDS } from './words-events.ts'
 export function incidentsSection(
   { incidents: all, status, settings: { zone }, nowMs, orderedBy }: Model,
   network?: string,
+  most = MOST_LINES,
 ): TemplateResult | typeof nothing {
   const own = (of: readonly IncidentSummaryView[]) =>
     of.filter((one) => network === undefined || one.network === network)
@@ -26,11 +28,11 @@ export function incidentsSection(
   const open = new Map(incidents.map((incident) => [incident.id, incident]))
   const news = incidents.filter(({ id }) => before.every((known) => known.id !== id))
   const lines = [before, news].flatMap((of) => byCause(worstIncidentsFirst(of)))
-  const shown = lines.slice(0, MOST_LINES)
-  const more = lines.slice(MOST_LINES).flatMap((line) => line.filter(({ id }) => open.has(id))).length
+  const shown = lines.slice(0, most)
+  const more = lines.slice(most).flatMap((line) => line.filter(({ id }) => open.has(id))).length
   return html`
-    <section class="events incidents ${worst(incidents)}" aria-labelledby="incidents">
-      <h2 id="incidents">${EVENT_WORDS.incidents}</h2>
+    <section class="events incidents ${worst(incidents)} ${most < MOST_LINES ? 'brief' : ''}" aria-labelledby="incidents">
+      <h2 id="incidents">${EVENT_WORDS.incidents}${most < MOST_LINES ? html` <a href="/incidents?open=true">${EVENT_WORDS.all(incidents.length)}</a>` : nothing}</h2>
       <ul>
         ${repeat(
           shown,
@@ -44,7 +46,7 @@ export function incidentsSection(
               : current.map((incident) => incidentItem(incident, status, zone, nowMs))
           },
         )}
-        ${more > 0 ? html`<li><a href="/incidents?open=true">${EVENT_WORDS.more(more)}</a></li>` : nothing}
+        ${more > 0 && most === MOST_LINES ? html`<li><a href="/incidents?open=true">${EVENT_WORDS.more(more)}</a></li>` : nothing}
       </ul>
     </section>
   `
@@ -60,7 +62,7 @@ function badness(incident: IncidentSummaryView): number {
 }
 
 /** Of an open incident: an endpoint that is up at the moment is unstable, whatever was worst. */
-function stateNow({ cause, state, conditions }: IncidentSummaryView): IncidentSummaryView['state'] {
+export function stateNow({ cause, state, conditions }: IncidentSummaryView): IncidentSummaryView['state'] {
   if (cause !== 'endpoint' || conditions.length === 0) return state
   return conditions.some(({ until, state: of }) => until === null && of === 'down') ? 'down' : 'degraded'
 }
@@ -173,19 +175,33 @@ export function planAt(
   }
 }
 
-/** Running maintenance, and the next planned windows. */
-export function maintenanceSection(status: StatusView, nowMs: number): TemplateResult | typeof nothing {
-  const { running, ahead } = planAt(status.maintenance, nowMs)
+/** Running maintenance, and the next planned windows, each with its end: of everything, or of one network or endpoint. */
+export function maintenanceSection(
+  { status, nowMs, settings: { zone } }: Pick<Model, 'status' | 'nowMs' | 'settings'>,
+  network?: string,
+  endpoint?: string | null,
+): TemplateResult | typeof nothing {
+  if (status === null) return nothing
+  const isOurs = (of: MaintenanceView) =>
+    (network === undefined || of.network === network) &&
+    (typeof endpoint !== 'string' || of.endpoints === null || of.endpoints.includes(endpoint))
+  const { running, ahead } = planAt(status.maintenance.filter(isOurs), nowMs)
   if (running.length + ahead.length === 0) return nothing
   const more = ahead.length - MOST_AHEAD
   return html`
     <section class="events maintenance" aria-labelledby="maintenance">
       <h2 id="maintenance">${EVENT_WORDS.maintenance}</h2>
       <ul>
-        ${running.map((period) => maintenanceItem(period, status, EVENT_WORDS.until(until(period.until, nowMs)), period.until))}
+        ${running.map((period) => maintenanceItem(period, status, html`${countdown(period.until, zone, nowMs)} ${EVENT_WORDS.left}, ${EVENT_WORDS.until} ${endText(period.until, zone, nowMs)}`))}
         ${ahead
           .slice(0, MOST_AHEAD)
-          .map((period) => maintenanceItem(period, status, EVENT_WORDS.ahead(until(period.from, nowMs)), period.from))}
+          .map((period) =>
+            maintenanceItem(
+              period,
+              status,
+              html`${EVENT_WORDS.ahead} ${countdown(period.from, zone, nowMs)}, ${fromTo(Date.parse(period.from), Date.parse(period.until), zone)}`,
+            ),
+          )}
         ${more > 0 ? html`<li>${EVENT_WORDS.more(more)}</li>` : nothing}
       </ul>
     </section>
@@ -195,18 +211,25 @@ export function maintenanceSection(status: StatusView, nowMs: number): TemplateR
 function maintenanceItem(
   { name, network, endpoints }: MaintenanceView,
   status: StatusView,
-  when: string,
-  at: string,
+  when: TemplateResult,
 ): TemplateResult {
   return html`
     <li>
       ${mark('maintenance')}
       <p><b>${titleOf(status, network, endpoints)}</b> ${name}</p>
-      <time datetime=${at} title=${at}>${when}</time>
+      <span class="when">${when}</span>
     </li>
   `
 }
 
-function until(time: string, nowMs: number): string {
-  return age((Date.parse(time) - nowMs) / 1000)
+/** The time left until then, which `web/ticking.ts` counts down. */
+function countdown(time: string, zone: Zone, nowMs: number): TemplateResult {
+  const ms = Date.parse(time)
+  return html`<time datetime=${time} title=${moment(time, zone)} data-until=${ms}>${age((ms - nowMs) / 1000)}</time>`
+}
+
+/** `14:30`, with the day if that is not today. */
+function endText(time: string, zone: Zone, nowMs: number): string {
+  const ms = Date.parse(time)
+  return day(ms, zone) === day(nowMs, zone) ? minute(ms, zone) : `${day(ms, zone)}, ${minute(ms, zone)}`
 }

@@ -129,8 +129,12 @@ function choices({ theme, zone, density }: Settings): TemplateResult {
   `
 }
 
-function signIn({ path }: Route): TemplateResult {
-  return html`<a href="/sign-in${path === undefined || path === '/' ? '' : `?to=${encodeURIComponent(path)}`}">${WORDS.signIn}</a>`
+/** Signing in leads back to this address. */
+function signIn({ view, path = '/', query }: Route): TemplateResult {
+  const search = new URLSearchParams(query).toString()
+  const here = search === '' ? path : `${path}?${search}`
+  const to = view === 'sign-in' ? (query.to ?? '/') : here
+  return html`<a href="/sign-in${to === '/' ? '' : `?to=${encodeURIComponent(to)}`}">${WORDS.signIn}</a>`
 }
 
 function pulse(): TemplateResult {

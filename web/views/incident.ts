@@ -1,5 +1,5 @@
 import type { IncidentSummaryView } from '../../src/http/wire-incidents.ts'
-import { asOfNow } from './events.ts'
+import { asOfNow, maintenanceSection, stateNow } from './events.ts'
 import { moment, unbroken } from './format.ts'
 import { incidentChanges } from './incident-changes.ts'
 import { type IncidentData, incidentCharts, loadIncident, MAX_CHARTED } from './incident-charts.ts'
@@ -44,7 +44,7 @@ function draw(model: Model<IncidentData>): TemplateResult {
   const path = endpoint === null ? networkPath(network) : endpointPath(network, endpoint)
   return html`
     <header class="subject incident">
-      <h1 tabindex="-1">${mark(state)}<span><a href=${path}>${who(model)}</a> ${unbroken(incidentSentence(incident))}</span></h1>
+      <h1 tabindex="-1">${mark(closedAt === null ? stateNow(incident) : state)}<span><a href=${path}>${who(model)}</a> ${unbroken(incidentSentence(incident))}</span></h1>
       <p class=${closedAt === null ? 'open' : 'over'}>
         ${
           closedAt === null
@@ -53,6 +53,7 @@ function draw(model: Model<IncidentData>): TemplateResult {
         }
       </p>
     </header>
+    ${maintenanceSection(model, network, endpoint)}
     ${
       absorbedBy === null
         ? nothing

@@ -1,5 +1,5 @@
 import type { IncidentListView, IncidentSummaryView } from '../../src/http/wire-incidents.ts'
-import { asOfNow, worstIncidentsFirst } from './events.ts'
+import { asOfNow, stateNow, worstIncidentsFirst } from './events.ts'
 import { minute, moment, unbroken, type Zone } from './format.ts'
 import { incidentFilters } from './incident-filters.ts'
 import { incidentQuery, isAskedFor } from './incident-query.ts'
@@ -98,6 +98,7 @@ function searchOf(query: Readonly<Record<string, string>>): string {
 
 function row(incident: IncidentSummaryView, { status, settings, nowMs }: Model<IncidentListView>): TemplateResult {
   const { id, network, endpoint, scope, state, opened_at: openedAt, closed_at: closedAt } = incident
+  const look = closedAt === null ? stateNow(incident) : state
   const { zone } = settings
   const who = status === null ? network : titleOf(status, network, endpoint === null ? null : [endpoint])
   const codes = [...new Set(incident.conditions.map(({ code }) => code))]
@@ -107,8 +108,8 @@ function row(incident: IncidentSummaryView, { status, settings, nowMs }: Model<I
   const timeText = endMs - openedMs < SHORT_MS ? clockOf : minute
   const isOld = closedAt === null && dateOf(openedMs, zone) !== dateOf(nowMs, zone)
   return html`
-    <li class="incident ${state} ${closedAt === null ? 'open' : 'over'}">
-      ${mark(state)}
+    <li class="incident ${look} ${closedAt === null ? 'open' : 'over'}">
+      ${mark(look)}
       <p class="what">
         <a href=${incidentPath(id)}>${who}</a> ${unbroken(incidentSentence(status === null ? incident : asOfNow(incident, status)))}
         <span class="codes"

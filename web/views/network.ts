@@ -10,8 +10,9 @@ import { blockHashes } from './block-hashes.ts'
 import { chainSentence } from './chain-sentence.ts'
 import { clientsSection } from './clients.ts'
 import { dayBars, dayCount, knownDays } from './day-bars.ts'
+import { embedHeight } from './embed.ts'
 import { available, codeLink, shardName, standing } from './endpoint-row.ts'
-import { incidentsSection } from './events.ts'
+import { incidentsSection, maintenanceSection } from './events.ts'
 import { unbroken } from './format.ts'
 import { guard, html, nothing, repeat, type TemplateResult } from './lit.ts'
 import { endpointMark, mark } from './mark.ts'
@@ -91,7 +92,7 @@ function draw(model: Model<Data>): TemplateResult {
       ${network.forked ? html`<p class="alarm">${WORDS.forked}</p>` : nothing}
     </header>
     ${silenceNotes(model.data.silences, { network: network.name }, model.settings.zone)}
-    ${incidentsSection(model, network.name)} ${lastDay(network, model)}
+    ${incidentsSection(model, network.name)} ${maintenanceSection(model, network.name)} ${lastDay(network, model)}
     ${lastDays(network, model)}
     ${blocks === null ? names(network, model) : chains(network, blocks, routing, model)}
     ${guard([network.title, model.origin, badgeVersion(network)], () => badges(network, model.origin ?? ''))}
@@ -111,7 +112,7 @@ function badges(network: NetworkView, origin: string): TemplateResult {
     origin,
     version: badgeVersion(network),
   })
-  const frame = `<iframe src="${attribute(`${origin}/embed/${encodeURIComponent(name)}`)}" title="${attribute(alt)}" width="520" height="160"></iframe>`
+  const frame = `<iframe src="${attribute(`${origin}/embed/${encodeURIComponent(name)}`)}" title="${attribute(alt)}" width="520" height="${embedHeight(network.endpoints.length)}"></iframe>`
   const codes = origin === '' ? {} : { HTML: frame }
   return badgesSection([picture, { name: 'frame', title: NETWORK.frame, codes }], 'card wide')
 }

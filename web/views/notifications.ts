@@ -89,14 +89,14 @@ function channelTable(channels: readonly ChannelView[], zone: Zone): TemplateRes
           ${channels.map(
             ({ name, type, failing, last_error: error, last_sent_at: sentAt, waiting, results }) => html`<tr>
               <th scope="row">${name}</th>
-              <td>${type}</td>
-              <td>${mark(failing ? 'down' : 'up')} ${failing ? NOTIFICATION_WORDS.failing : NOTIFICATION_WORDS.working}${error === null ? nothing : html`<br /><small>${error}</small>`}</td>
-              <td>${sentAt === null ? '–' : time(sentAt, zone)}</td>
-              <td class="n">${count(waiting)}</td>
-              <td class="n">${count(results.sent)}</td>
-              <td class="n">${count(results.retried)}</td>
-              <td class="n">${count(results.rejected)}</td>
-              <td class="n">${count(results.expired)}</td>
+              <td data-label=${NOTIFICATION_WORDS.type}>${type}</td>
+              <td data-label=${NOTIFICATION_WORDS.health}><span>${mark(failing ? 'down' : 'up')} ${failing ? NOTIFICATION_WORDS.failing : NOTIFICATION_WORDS.working}${error === null ? nothing : html`<br /><small>${error}</small>`}</span></td>
+              <td data-label=${NOTIFICATION_WORDS.lastSent}>${sentAt === null ? '–' : time(sentAt, zone)}</td>
+              <td class="n" data-label=${NOTIFICATION_WORDS.waiting}>${count(waiting)}</td>
+              <td class="n" data-label=${NOTIFICATION_WORDS.sent}>${count(results.sent)}</td>
+              <td class="n" data-label=${NOTIFICATION_WORDS.retried}>${count(results.retried)}</td>
+              <td class="n" data-label=${NOTIFICATION_WORDS.rejected}>${count(results.rejected)}</td>
+              <td class="n" data-label=${NOTIFICATION_WORDS.expired}>${count(results.expired)}</td>
             </tr>`,
           )}
         </tbody>
@@ -131,11 +131,11 @@ function deliveryTable(deliveries: readonly DeliveryView[], zone: Zone): Templat
               result,
               error,
             }) => html`<tr>
-              <td>${time(sentAt ?? at, zone)}</td>
+              <td data-label=${NOTIFICATION_WORDS.time}>${time(sentAt ?? at, zone)}</td>
               <th scope="row">${channel}</th>
-              <td>${NOTIFICATION_WORDS.types[type]}</td>
-              <td>${incident === null ? NOTIFICATION_WORDS.itself(network) : html`<a href=${incidentPath(incident)}>${endpoint === null ? network : `${network}/${endpoint}`}</a>`}</td>
-              <td>${result === null ? NOTIFICATION_WORDS.pending : NOTIFICATION_WORDS.results[result]}${error === null ? nothing : html`<br /><small>${error}</small>`}</td>
+              <td data-label=${NOTIFICATION_WORDS.message}>${NOTIFICATION_WORDS.types[type]}</td>
+              <td data-label=${NOTIFICATION_WORDS.about}>${incident === null ? NOTIFICATION_WORDS.itself(network) : html`<a href=${incidentPath(incident)}>${endpoint === null ? network : `${network}/${endpoint}`}</a>`}</td>
+              <td data-label=${NOTIFICATION_WORDS.result}><span>${result === null ? NOTIFICATION_WORDS.pending : NOTIFICATION_WORDS.results[result]}${error === null ? nothing : html`<br /><small>${error}</small>`}</span></td>
             </tr>`,
           )}
         </tbody>

@@ -57,10 +57,10 @@ function members(list: ClusterDetailsView['members'], zone: Zone, nowMs: number)
           ${list.map(
             ({ id, vantage, version, url, seen_at: seenAt, self, live, differs }) => html`<tr>
               <th scope="row">${url === null ? id : html`<a href=${url}>${id}</a>`}${self ? html` <small>${WORDS.self}</small>` : nothing}</th>
-              <td>${vantage}</td>
-              <td>${version}</td>
-              <td class="n">${ticking(seenAt, zone, nowMs)} ${OBSERVER_WORDS.ago}</td>
-              <td>${live ? WORDS.live : html`<b class="bad">${WORDS.gone}</b>`}${live && differs ? html`, <b class="bad">${WORDS.differs}</b>` : nothing}</td>
+              <td data-label=${WORDS.place}>${vantage}</td>
+              <td data-label=${WORDS.version}>${version}</td>
+              <td class="n" data-label=${WORDS.heard}>${ticking(seenAt, zone, nowMs)} ${OBSERVER_WORDS.ago}</td>
+              <td data-label=${WORDS.standing}><span>${live ? WORDS.live : html`<b class="bad">${WORDS.gone}</b>`}${live && differs ? html`, <b class="bad">${WORDS.differs}</b>` : nothing}</span></td>
             </tr>`,
           )}
         </tbody>
@@ -97,9 +97,9 @@ function leaseRow({ network, member, token, expires_at: until }: Lease, task: st
   const left = (Date.parse(until) - toldMs) / 1000
   return html`<tr>
     <th scope="row">${network}</th>
-    <td>${task}</td>
-    <td>${member ?? html`<b class="bad">${WORDS.noMember}</b>`}</td>
-    <td class="n">${left > 0 ? age(left) : html`<b class="bad">${WORDS.expired}</b>`}</td>
-    <td class="n">${count(token)}</td>
+    <td data-label=${WORDS.task}>${task}</td>
+    <td data-label=${WORDS.member}>${member ?? html`<b class="bad">${WORDS.noMember}</b>`}</td>
+    <td class="n" data-label=${WORDS.left}>${left > 0 ? age(left) : html`<b class="bad">${WORDS.expired}</b>`}</td>
+    <td class="n" data-label=${WORDS.token}>${count(token)}</td>
   </tr>`
 }

@@ -4,7 +4,7 @@ import { endpointRow } from './endpoint-row.ts'
 import { moment, unbroken } from './format.ts'
 import { guard, html, nothing, repeat, type TemplateResult } from './lit.ts'
 import { mark } from './mark.ts'
-import { inOrderOf, isHealthy, networksWorstFirst, toneOf, worstFirst } from './model.ts'
+import { inOrderOf, networksWorstFirst, toneOf, worstFirst } from './model.ts'
 import { headTip, stateCounts, whereTheyAre } from './network-facts.ts'
 import { networkPath } from './route.ts'
 import { stripHours } from './strip.ts'
@@ -86,7 +86,7 @@ function overview(model: Model<Data>): TemplateResult {
   if (status === null) return html`<section class="verdict unknown"><h1>${WORDS.connecting} …</h1></section>`
   const stale = contact.kind === 'stale'
   const tone = stale ? 'unknown' : toneOf(status.state, status.networks)
-  const { nowMs, route } = model
+  const { route } = model
   const strips = byKey(model.data?.strips ?? null)
   const latencyOf = (network: string) => (endpoint: EndpointView) =>
     strips.get(`${network}/${endpoint.name}`)?.recent_latency_p95_seconds ?? null
@@ -98,8 +98,8 @@ function overview(model: Model<Data>): TemplateResult {
   })
   const shown = wanted.reduce((sum, { endpoints }) => sum + endpoints.length, 0)
   return html`
-    ${verdict(status, tone, model)} ${events?.incidentsSection(model) ?? nothing}
-    ${events?.maintenanceSection(status, nowMs) ?? nothing} ${tools(model, shown)}
+    ${verdict(status, tone, model)} ${events?.incidentsSection(model, undefined, wall !== null && isWall(model) ? wall.incidentLines(status) : undefined) ?? nothing}
+    ${events?.maintenanceSection(model) ?? nothing} ${tools(model, shown)}
     ${shown === 0 && status.networks.length > 0 ? html`<p class="no-match">${WORDS.noMatch} <a href="/">${WORDS.clear}</a></p>` : nothing}
     <div class=${isWall(model) ? 'networks wall' : 'networks'}>
     ${repeat(
@@ -209,7 +209,6 @@ function networkSection(
   `
 }
 
-/** On a wall, only what is not well has a row of its own. */
 function content(
   network: NetworkView,
   endpoints: readonly EndpointView[],
@@ -217,9 +216,7 @@ function content(
   model: Model<Data>,
 ): TemplateResult {
   if (wall === null || !isWall(model)) return table(network, endpoints, strips, model)
-  const rest = endpoints.filter((endpoint) => !isHealthy(endpoint))
-  return html`${rest.length === 0 ? nothing : table(network, rest, strips, model)}
-    ${wall.tiles(network, endpoints.filter(isHealthy), strips)}`
+  return wall.onWall(network, endpoints, strips, { zone: model.settings.zone, nowMs: model.nowMs })
 }
 
 /** Left-aligned columns. */

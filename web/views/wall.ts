@@ -1,16 +1,85 @@
 import type { StripView } from '../../src/http/wire-history.ts'
-import type { EndpointView, NetworkView } from '../../src/http/wire-status.ts'
+import type { EndpointView, NetworkView, StatusView } from '../../src/http/wire-status.ts'
 import { isWanted, labelsOf } from './endpoint-query.ts'
-import { count, latency } from './format.ts'
-import { html, nothing, repeat, type TemplateResult } from './lit.ts'
-import { worstHead } from './model.ts'
+import { codeLink, ticking } from './endpoint-row.ts'
+import { count, latency, unbroken, type Zone } from './format.ts'
+import { guard, html, nothing, repeat, type TemplateResult } from './lit.ts'
+import { endpointMark } from './mark.ts'
+import { isHealthy, isUnhealthy, isUnstable, lookOf, worstHead } from './model.ts'
 import { headWords } from './network-facts.ts'
 import { endpointPath } from './route.ts'
 import type { Layout, Model, Sorting } from './view.ts'
 import { WORDS } from './words.ts'
 
-/** The healthy endpoints of a network as small named tiles; hover, focus or tap tells height, lag and latency. */
-export function tiles(
+/** A network on the wall: its worst endpoints as rows of one line, all others as tiles. */
+export function onWall(
+  network: NetworkView,
+  endpoints: readonly EndpointView[],
+  strips: ReadonlyMap<string, StripView>,
+  { zone, nowMs }: { readonly zone: Zone; readonly nowMs: number },
+): TemplateResult {
+  const unwell = endpoints.filter((endpoint) => !isHealthy(endpoint))
+  const rows = unwell.slice(0, MOST_ROWS)
+  const rest = [...unwell.slice(MOST_ROWS), ...endpoints.filter(isHealthy)]
+  return html`
+    ${
+      rows.length === 0
+        ? nothing
+        : html`<table role="table" class="unwell">
+            <thead role="rowgroup">
+              <tr role="row">
+                <th role="columnheader" scope="col">${WORDS.columns.endpoint}</th>
+                <th role="columnheader" scope="col" class="n">${WORDS.lasts}</th>
+              </tr>
+            </thead>
+            <tbody role="rowgroup">
+              ${repeat(
+                rows,
+                ({ name }) => name,
+                (endpoint) => guard([endpoint, zone], () => row(network, endpoint, zone, nowMs)),
+              )}
+            </tbody>
+          </table>`
+    }
+    ${rest.length === 0 ? nothing : tiles(network, rest, strips)}
+  `
+}
+
+/** How many open incidents the wall lists: its rows name the sick, and many of them need the room. */
+export function incidentLines({ networks }: StatusView): number | undefined {
+  const sick = networks.flatMap(({ endpoints }) => endpoints.filter(isUnhealthy)).length
+  return sick > 20 ? 0 : sick > 6 ? 2 : undefined
+}
+
+/** Where a whole network is down, tiles name the others. */
+const MOST_ROWS = 6
+
+function row({ name }: NetworkView, endpoint: EndpointView, zone: Zone, nowMs: number): TemplateResult {
+  const [first] = endpoint.conditions
+  const text = standingText(endpoint)
+  const all = endpoint.conditions.map(({ message }) => message).join('; ')
+  return html`
+    <tr role="row" class=${lookOf(endpoint)} id="e-${name}-${endpoint.name}">
+      <th role="rowheader" scope="row">
+        <div class="name">
+          ${endpointMark(endpoint)} <a href=${endpointPath(name, endpoint.name)}>${endpoint.title}</a>
+          <span class="why" title=${all === '' ? text : all}>${first === undefined ? text : html`${codeLink(first.code)} ${unbroken(first.message)}`}</span>
+        </div>
+      </th>
+      <td role="cell" class="n lasts">${ticking(endpoint.since, zone, nowMs)}</td>
+    </tr>
+  `
+}
+
+/** `unstable: up, flapping`, `unknown`. */
+function standingText(endpoint: EndpointView): string {
+  const word = WORDS.states[endpoint.state].toLowerCase()
+  if (!isUnstable(endpoint)) return word
+  return `${WORDS.unstable.toLowerCase()}: ${word}${endpoint.flapping ? `, ${WORDS.flapping}` : ''}`
+}
+
+/** Small named tiles; hover, focus or tap tells state, height, lag and latency. */
+function tiles(
   network: Pick<NetworkView, 'name' | 'halted'>,
   endpoints: readonly EndpointView[],
   strips: ReadonlyMap<string, StripView>,
@@ -23,7 +92,7 @@ export function tiles(
         ({ name }) => name,
         (endpoint) => {
           const p95 = strips.get(`${network.name}/${endpoint.name}`)?.recent_latency_p95_seconds ?? null
-          return html`<li><a class="tile" href=${endpointPath(network.name, endpoint.name)} aria-label=${tileText(endpoint, network, endpoint.name.slice(start), p95)}>${endpoint.name.slice(start)}</a></li>`
+          return html`<li><a class="tile ${lookOf(endpoint)}" href=${endpointPath(network.name, endpoint.name)} aria-label=${tileText(endpoint, network, endpoint.name.slice(start), p95)}>${endpoint.name.slice(start)}</a></li>`
         },
       )}
     </ul>
@@ -48,7 +117,8 @@ function tileText(
   const head = worstHead(endpoint)
   const lag = head?.lag_blocks ?? null
   const facts = [
-    WORDS.states[endpoint.state].toLowerCase(),
+    standingText(endpoint),
+    ...endpoint.conditions.slice(0, 1).map(({ message }) => message),
     ...(head === undefined ? [] : [`${WORDS.columns.height.toLowerCase()} ${count(head.height)}`]),
     ...(lag === null ? [] : [lag === 0 ? headWords(network) : behind(lag)]),
     ...(p95 === null ? [] : [WORDS.strip.latency(latency(p95))]),

@@ -64,6 +64,7 @@ export const WORDS = {
   flapping: 'flapping',
   unstable: 'Unstable',
   since: 'for',
+  lasts: 'For',
   atHead: 'at head',
   /** Of a halted chain, which has no current head. */
   atLast: 'last block',
