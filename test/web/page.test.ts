@@ -84,7 +84,7 @@ describe.runIf(hasChromium)('the page in Chromium', () => {
     await page.locator('.events.maintenance li').nth(1).waitFor()
     const items = await page.locator('.events.maintenance li').allInnerTexts()
     expect(items.map((text) => text.replace(/\s+/g, ' '))).toEqual([
-      expect.stringMatching(/^Avalanche: Own node 1 upgrade (29|30) min left, until (\d+ \w+, )?\d\d:\d\d$/),
+      expect.stringMatching(/^Avalanche: Own node 1 upgrade (29|30) min left, until (\d+ \w+ \d+, )?\d\d:\d\d$/),
       expect.stringMatching(/^Avalanche later in 2 h, .+ to .*\d\d:\d\d$/),
     ])
     const times = page.locator('.events.maintenance time')

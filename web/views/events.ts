@@ -7,7 +7,6 @@ import { html, nothing, repeat, type TemplateResult } from './lit.ts'
 import { mark } from './mark.ts'
 import { incidentPath } from './route.ts'
 import type { Model } from './view.ts'
-import { day, fromTo } from './when.ts'
 import { titleOf, WORDS } from './words.ts'
 import { EVENT_WORDS } from './words-events.ts'
 
@@ -192,14 +191,14 @@ export function maintenanceSection(
     <section class="events maintenance" aria-labelledby="maintenance">
       <h2 id="maintenance">${EVENT_WORDS.maintenance}</h2>
       <ul>
-        ${running.map((period) => maintenanceItem(period, status, html`${countdown(period.until, zone, nowMs)} ${EVENT_WORDS.left}, ${EVENT_WORDS.until} ${endText(period.until, zone, nowMs)}`))}
+        ${running.map((period) => maintenanceItem(period, status, html`${countdown(period.until, zone, nowMs)} ${EVENT_WORDS.left}, ${EVENT_WORDS.until} ${clock(period.until, zone, nowMs)}`))}
         ${ahead
           .slice(0, MOST_AHEAD)
           .map((period) =>
             maintenanceItem(
               period,
               status,
-              html`${EVENT_WORDS.ahead} ${countdown(period.from, zone, nowMs)}, ${fromTo(Date.parse(period.from), Date.parse(period.until), zone)}`,
+              html`${EVENT_WORDS.ahead} ${countdown(period.from, zone, nowMs)}, ${clock(period.from, zone, nowMs)} ${EVENT_WORDS.to} ${clock(period.until, zone, Date.parse(period.from))}`,
             ),
           )}
         ${more > 0 ? html`<li>${EVENT_WORDS.more(more)}</li>` : nothing}
@@ -228,8 +227,9 @@ function countdown(time: string, zone: Zone, nowMs: number): TemplateResult {
   return html`<time datetime=${time} title=${moment(time, zone)} data-until=${ms}>${age((ms - nowMs) / 1000)}</time>`
 }
 
-/** `14:30`, with the day if that is not today. */
-function endText(time: string, zone: Zone, nowMs: number): string {
-  const ms = Date.parse(time)
-  return day(ms, zone) === day(nowMs, zone) ? minute(ms, zone) : `${day(ms, zone)}, ${minute(ms, zone)}`
+/** `14:30`, after the day if that is another one than that of `nearMs`. */
+function clock(time: string, zone: Zone, nearMs: number): string {
+  const date = (at: string | number) => moment(at, zone).split(',', 1)[0]
+  const text = minute(Date.parse(time), zone)
+  return date(time) === date(nearMs) ? text : `${date(time)}, ${text}`
 }

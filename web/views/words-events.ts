@@ -6,6 +6,7 @@ export const EVENT_WORDS = {
   left: 'left',
   until: 'until',
   ahead: 'in',
+  to: 'to',
   endpointsOf: (many: number, of: number) => `${many} of ${of} endpoints`,
   incidentsOf: (count: number) => `${count} ${count === 1 ? 'incident' : 'incidents'}`,
   all: (count: number) => `all ${count}`,
