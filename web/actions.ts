@@ -5,7 +5,7 @@ import { routeOf } from './views/route.ts'
 /** Follows clicks, keys and fields on every view. */
 export function followActions({ settings, signOut, ask, goTo, tellFirst, known }: Actions): void {
   function press(key: string): void {
-    void import('./keys.ts').then((keys) => keys.press(key, { goTo, tellFirst, known })).catch(ignored)
+    void import('./keys.ts').then((keys) => keys.press(key, { goTo, known })).catch(ignored)
   }
 
   document.addEventListener('click', (event) => {

@@ -15,9 +15,8 @@ import { age, count, duration, unbroken, type Zone } from './format.ts'
 import { guard, html, nothing, repeat, svg, type TemplateResult } from './lit.ts'
 import { endpointMark } from './mark.ts'
 import { isHealthy, lookOf } from './model.ts'
-import { headWords } from './network-facts.ts'
 import { endpointPath } from './route.ts'
-import { WORDS } from './words.ts'
+import { headWords, WORDS } from './words.ts'
 import { NETWORK, paceText } from './words-network.ts'
 
 /** Heights of all endpoints of one chain, and how early each had the last blocks, below a row for the chain itself. */

@@ -6,8 +6,7 @@ import { age, count, duration, latency, unbroken, type Zone } from './format.ts'
 import { html, nothing, type TemplateResult } from './lit.ts'
 import { mark } from './mark.ts'
 import { worstHead } from './model.ts'
-import { headWords } from './network-facts.ts'
-import { WORDS } from './words.ts'
+import { headWords, WORDS } from './words.ts'
 import { ENDPOINT } from './words-endpoint.ts'
 
 /** Both statements, if the node reports itself healthy but Heartline does not agree. */

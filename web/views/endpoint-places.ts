@@ -4,8 +4,7 @@ import { count, latency, unbroken, type Zone } from './format.ts'
 import { html, nothing, type TemplateResult } from './lit.ts'
 import { mark } from './mark.ts'
 import { worstHead } from './model.ts'
-import { headWords } from './network-facts.ts'
-import { WORDS } from './words.ts'
+import { headWords, WORDS } from './words.ts'
 import { ENDPOINT } from './words-endpoint.ts'
 
 /** What each place of a cluster sees of the endpoint, side by side; nothing if there is only one. */

@@ -4,10 +4,9 @@ import { age, count, duration, latency, moment, percent, since, unbroken, type Z
 import { html, nothing, type TemplateResult } from './lit.ts'
 import { endpointMark } from './mark.ts'
 import { isHealthy, isUnstable, lookOf, worstHead } from './model.ts'
-import { headWords } from './network-facts.ts'
 import { endpointPath } from './route.ts'
 import { type StripSpan, strip } from './strip.ts'
-import { METACHAIN, WORDS } from './words.ts'
+import { headWords, METACHAIN, WORDS } from './words.ts'
 
 /** One endpoint in the overview's table. */
 export function endpointRow({ network, endpoint, strip: of, span, bars, zone, nowMs }: EndpointRow): TemplateResult {

@@ -13,11 +13,6 @@ export function whereTheyAre({ endpoints, halted }: NetworkView): TemplateResult
   return html`<span title=${meaning}>${tell(atHead(endpoints), endpoints.length)}</span>`
 }
 
-/** Of an endpoint that is 0 blocks behind. */
-export function headWords(network: Pick<NetworkView, 'halted'> | undefined): string {
-  return network?.halted ? WORDS.atLast : WORDS.atHead
-}
-
 /** `1 down, 2 degraded`: how many endpoints are in each state but up, and how many of those are unstable. */
 export function stateCounts({ endpoints }: NetworkView): TemplateResult {
   const counts = tally(endpoints)

@@ -6,10 +6,9 @@ import { count, latency, unbroken, type Zone } from './format.ts'
 import { guard, html, nothing, repeat, type TemplateResult } from './lit.ts'
 import { endpointMark } from './mark.ts'
 import { isHealthy, isUnhealthy, isUnstable, lookOf, worstHead } from './model.ts'
-import { headWords } from './network-facts.ts'
 import { endpointPath } from './route.ts'
 import type { Layout, Model, Sorting } from './view.ts'
-import { WORDS } from './words.ts'
+import { headWords, WORDS } from './words.ts'
 
 /** A network on the wall: its worst endpoints as rows of one line, all others as tiles. */
 export function onWall(

@@ -1,4 +1,4 @@
-import type { StateView, StatusView } from '../../src/http/wire-status.ts'
+import type { NetworkView, StateView, StatusView } from '../../src/http/wire-status.ts'
 import { count, duration } from './format.ts'
 import type { Filter, Settings } from './view.ts'
 
@@ -119,4 +119,9 @@ export function titleOf({ networks }: StatusView, network: string, endpoints: re
   if (endpoints === null) return title
   const titles = endpoints.map((one) => of?.endpoints.find(({ name }) => name === one)?.title ?? one)
   return `${title}: ${titles.join(', ')}`
+}
+
+/** Of an endpoint that is 0 blocks behind. */
+export function headWords(network: Pick<NetworkView, 'halted'> | undefined): string {
+  return network?.halted ? WORDS.atLast : WORDS.atHead
 }
