@@ -107,20 +107,14 @@ export function createIncidentRecorder(deps: IncidentRecorderDeps) {
       const isBad = health.verdict !== null && health.verdict !== 'up'
       let outage: Incident | undefined
       if (group !== undefined && isBad && group.open.size > 0 && book.openOf(key) === undefined) {
-        const mayJoin = until === null && book.failedAt(key, health.since, at) === health.since
-        outage = outages.outageOf(group, health, mayJoin)
+        outage = outages.outageOf(group, health, until === null ? book.beginningOf(health, at) : null)
       }
       keep(book.endpoint({ health, at, now, goneSince, recoverAfter, maintainedUntil: until, outage }))
       const joined = isBad ? (outage ?? book.openOf(key)) : undefined
       if (joined !== undefined) keepJoined(joined, health.endpoint.name)
       if (group === undefined) return
       const hasIncident = isBad && (outage ?? book.openOf(key)) !== undefined
-      const isNew = outages.note(
-        group,
-        health,
-        hasIncident ? book.failedAt(key, health.since, at) : null,
-        outage?.id ?? null,
-      )
+      const isNew = outages.note(group, health, hasIncident ? book.beginningOf(health, at) : null, outage?.id ?? null)
       const mayBegin = isNew && outage === undefined && group.failing.size > 1
       const isSoon = group.failing.size > 1 && Math.abs(now - (lookedAt.get(group.key) ?? 0)) < LOOK_AGAIN_AFTER_MS
       const open = isSoon || group.open.size === 0 ? NOTHING : [...group.open.values()]

@@ -50,7 +50,8 @@ export function forkEvent(
 
 function ofWholeNetwork<C extends 'halted' | 'forked'>(cause: C, open: readonly Incident[]) {
   const continues = open.find((incident) => incident.cause === cause)?.id ?? null
-  return { cause, continues, key: cause, provider: null, state: 'degraded', code: cause, intervalMs: null } as const
+  const none = { provider: null, plannedUntil: null, intervalMs: null }
+  return { cause, continues, key: cause, state: 'degraded', code: cause, ...none } as const
 }
 
 export function maintainedUntil({ maintenance }: BoardEntry, now: UnixMs): UnixMs | null {

@@ -1,5 +1,5 @@
 import type { Endpoint } from '../core/endpoint.ts'
-import { RECOVERED_AFTER_INTERVALS } from '../core/incident/endpoint-incident.ts'
+import { type Beginning, countedFrom, RECOVERED_AFTER_INTERVALS } from '../core/incident/endpoint-incident.ts'
 import type { Incident } from '../core/incident/incident.ts'
 import type { NetworkEvent } from '../core/incident/network-event.ts'
 import type { UnixMs } from '../core/time.ts'
@@ -66,9 +66,10 @@ export function createOutages() {
 
     /**
      * The open outage that an unhealthy endpoint is part of: it failed soon after the start of the outage, or was part
-     * of it and has not been healthy for long since. `mayJoin`: its failure did not begin in planned maintenance.
+     * of it and has not been healthy for long since. `beginning`: of its failure; `null` in planned maintenance. A failure
+     * that began there began at its end.
      */
-    outageOf(group: Group, { endpoint, since }: Health, mayJoin: boolean): Incident | undefined {
+    outageOf(group: Group, { endpoint, since }: Health, beginning: Beginning | null): Incident | undefined {
       const { open, failing, good, intervalMs } = group
       const { name } = endpoint
       const known = failing.get(name)
@@ -76,10 +77,11 @@ export function createOutages() {
       const healthy = good.get(name) ?? { since, until: since }
       for (const outage of open.values()) {
         const beganAt = latestStart(outage)
-        const isSoon = Math.abs(since - beganAt) <= WINDOW_INTERVALS * intervalMs
+        const isSoon = beginning !== null && Math.abs(countedFrom(beginning) - beganAt) <= WINDOW_INTERVALS * intervalMs
         // Not seen healthy since the outage began: such a group may take longer than an interval to poll.
         const isUnseen = healthy.until < beganAt
-        if (mayJoin && (isSoon || isUnseen)) return outage
+        const mayBePart = beginning !== null && (beginning.plannedUntil === null || isPlanned(outage))
+        if (isSoon || (isUnseen && mayBePart)) return outage
         const wasHealthyForLong = since - healthy.since > RECOVERED_AFTER_INTERVALS * intervalMs
         if ((isUnseen || !wasHealthyForLong) && outage.affected.includes(name)) return outage
       }
@@ -87,10 +89,10 @@ export function createOutages() {
     },
 
     /**
-     * Call it after every judged poll. `failedAt`: when the incident opened that the endpoint has or is part of; `null`
-     * without one. Returns whether the endpoint newly counts as unhealthy.
+     * Call it after every judged poll. `beginning`: of the incident that the endpoint has or is part of; `null` without
+     * one. Returns whether the endpoint newly counts as unhealthy.
      */
-    note({ failing, good }: Group, health: Health, failedAt: UnixMs | null, outage: string | null): boolean {
+    note({ failing, good }: Group, health: Health, beginning: Beginning | null, outage: string | null): boolean {
       const { verdict, since, lastPolledAt } = health
       const { name } = health.endpoint
       if (verdict === 'up') {
@@ -101,13 +103,13 @@ export function createOutages() {
         else good.set(name, { since, until: lastPolledAt ?? since })
       }
       const known = failing.get(name)
-      if (failedAt === null) failing.delete(name)
-      else if (known === undefined) failing.set(name, { health, since: failedAt, outage })
+      if (beginning === null) failing.delete(name)
+      else if (known === undefined) failing.set(name, { health, beginning, since: countedFrom(beginning), outage })
       else {
         known.health = health
         known.outage = outage
       }
-      return failedAt !== null && known === undefined
+      return beginning !== null && known === undefined
     },
 
     /** The outage that begins; `null` if too few endpoints became unhealthy together. */
@@ -127,10 +129,10 @@ export function createOutages() {
     },
 
     /** The incident has replaced those of its endpoints. */
-    opened({ failing }: Group, { id, affected, openedAt }: Incident): void {
-      for (const name of affected) {
+    opened({ failing }: Group, incident: Incident): void {
+      for (const name of incident.affected) {
         const known = failing.get(name)
-        if (known !== undefined && known.since >= openedAt) known.outage = id
+        if (known !== undefined && known.since >= countedFrom(incident)) known.outage = incident.id
       }
     },
 
@@ -175,6 +177,8 @@ export interface Group {
 
 interface Failing {
   health: Health
+  readonly beginning: Beginning
+  /** Its beginning, without planned maintenance. */
   readonly since: UnixMs
   /** The outage that it is part of; `null`: it has an incident of its own. */
   outage: string | null
@@ -193,8 +197,13 @@ const ENOUGH = 10
 const WINDOW_INTERVALS = 2
 
 /** A flapping outage that was opened again keeps its first `openedAt`. */
-function latestStart({ changes, openedAt }: Incident): UnixMs {
-  return changes.findLast((_, at) => at === 0 || changes[at - 1]?.state === 'up')?.at ?? openedAt
+function latestStart({ changes, openedAt, plannedUntil }: Incident): UnixMs {
+  const start = changes.findLast((_, at) => at === 0 || changes[at - 1]?.state === 'up')?.at ?? openedAt
+  return Math.max(start, plannedUntil ?? start)
+}
+
+function isPlanned({ plannedUntil = null }: Incident): boolean {
+  return plannedUntil !== null
 }
 
 function eventOf(
@@ -205,6 +214,8 @@ function eventOf(
   const [first, ...others] = parts.flatMap(({ health }) => health.conditions)
   if (first === undefined) return null
   const main = others.reduce(worse, first)
+  const isAllPlanned = parts.every(({ beginning }) => beginning.plannedUntil !== null)
+  const starts = parts.map(({ beginning, since }) => (isAllPlanned ? beginning.openedAt : since))
   return {
     cause: 'outage',
     continues,
@@ -214,7 +225,10 @@ function eventOf(
     code: main.code,
     message: main.message,
     intervalMs,
-    since: parts.reduce((first, { since }) => Math.min(first, since), Number.POSITIVE_INFINITY),
+    since: starts.reduce((first, since) => Math.min(first, since), Number.POSITIVE_INFINITY),
+    plannedUntil: isAllPlanned
+      ? parts.reduce((first, { since }) => Math.min(first, since), Number.POSITIVE_INFINITY)
+      : null,
     affected: parts.map(({ health }) => health.endpoint.name).sort(),
     maintainedUntil: null,
   }

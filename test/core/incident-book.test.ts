@@ -171,6 +171,7 @@ function play(
             continues: null,
             key: step.cause,
             provider: null,
+            plannedUntil: null,
             intervalMs: null,
             state: 'degraded',
             code: step.cause,

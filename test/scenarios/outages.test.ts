@@ -137,6 +137,51 @@ describe.each([
     expect(stage.open()).toMatchObject([{ cause: 'outage', affected: names(endpoints.slice(2)) }])
   })
 
+  test.each([2, 3, 5, 12])(
+    'of which all %i fail in planned maintenance and stay down are one incident at its end, dated back to the first bad poll',
+    async (count) => {
+      const endpoints = shared(count, over)
+      const start = Date.UTC(2026, 0, 1)
+      const until = start + 30 * MINUTE
+      const when = { kind: 'once', from: start + 10 * MINUTE, until } as const
+      const window = { name: 'upgrade', networks: ['ethereum'], endpoints: names(endpoints), when }
+      const stage = stageOf(endpoints, { now: start, windows: [window] })
+      await stage.pass(20 * MINUTE)
+
+      const failedAt = stage.clock.now()
+      fail(stage, endpoints)
+      await stage.pass(15 * MINUTE)
+      const firstBad = Math.min(
+        ...names(endpoints).map((name) => stage.pollsOf(key(name)).find((at) => at > failedAt) ?? 0),
+      )
+      expect(stage.open()).toMatchObject([
+        { cause: 'outage', affected: names(endpoints), openedAt: firstBad, plannedUntil: until },
+      ])
+      heal(stage, endpoints)
+      await stage.pass(2 * MINUTE)
+
+      expect(stage.open()).toEqual([])
+      expect(listed(stage)).toHaveLength(1)
+    },
+  )
+
+  test('of which some failed in planned maintenance and the others at its end are one incident', async () => {
+    const endpoints = shared(6, over)
+    const start = Date.UTC(2026, 0, 1)
+    const when = { kind: 'once', from: start + 10 * MINUTE, until: start + 30 * MINUTE } as const
+    const window = { name: 'upgrade', networks: ['ethereum'], endpoints: ['s000', 's001'], when }
+    const stage = stageOf(endpoints, { now: start, windows: [window] })
+    await stage.pass(20 * MINUTE)
+
+    fail(stage, endpoints.slice(0, 2))
+    await stage.pass(10 * MINUTE)
+    fail(stage, endpoints.slice(2))
+    await stage.pass(5 * MINUTE)
+
+    expect(stage.open()).toMatchObject([{ cause: 'outage', affected: names(endpoints), plannedUntil: null }])
+    expect(stage.open()[0]?.openedAt).toBeGreaterThanOrEqual(when.until)
+  })
+
   test('of which one stays down: the outage ends, and that one has an incident of its own', async () => {
     const endpoints = shared(5, over)
     const stage = stageOf(endpoints)

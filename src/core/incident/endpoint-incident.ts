@@ -39,6 +39,11 @@ export interface Beginning {
   readonly plannedUntil: UnixMs | null
 }
 
+/** When it began, without planned maintenance. */
+export function countedFrom({ openedAt, plannedUntil }: Pick<Incident, 'openedAt' | 'plannedUntil'>): UnixMs {
+  return plannedUntil ?? openedAt
+}
+
 /** This many related incidents are flapping. */
 export const FLAPPING_AFTER = 3
 /** For incidents with any conditions. Ten minutes at the default interval. */

@@ -3,9 +3,11 @@ import type { UnixMs } from '../time.ts'
 import { isRelative } from '../verdict/condition.ts'
 import type { Health } from '../verdict/health.ts'
 import {
+  type Beginning,
   closedIncidentOf,
   closeIncident,
   continueIncident,
+  countedFrom,
   isRelatedTo,
   openIncident,
   recoverIncident,
@@ -33,11 +35,8 @@ export interface IncidentBook {
   /** Call it after every judged poll while the network has events, and once after the last one ended. */
   network(judged: JudgedNetwork): readonly Incident[]
   openOf(endpoint: EndpointKey): Incident | undefined
-  /**
-   * When the endpoint's open incident began, or the maintenance ended in which it did; without one, that of the incident
-   * that a failure `since` then would be.
-   */
-  failedAt(endpoint: EndpointKey, since: UnixMs, at: UnixMs): UnixMs
+  /** How the endpoint's open incident began; without one, how that of an unhealthy endpoint polled `at` would begin. */
+  beginningOf(health: Health, at: UnixMs): Beginning
   /** The network's open incidents of the whole network: halted or forked. */
   networkWide(name: string): readonly Incident[]
   /** Closes the open incidents of all endpoints and networks that are not in these sets. */
@@ -81,28 +80,19 @@ export function createIncidentBook(): IncidentBook {
 
   const mapOf = (cause: Incident['cause']) => (cause === 'outage' ? outages : networkWide)
 
+  function beginningIn({ endpoint, since, confirmation }: Health, at: UnixMs): Beginning {
+    return maintenance.beginningOf(endpointKey(endpoint), since, at, confirmation.badSince)
+  }
+
   function begin(health: Health, verdict: Incident['state'], at: UnixMs): Incident {
     const key = endpointKey(health.endpoint)
-    const beginning = maintenance.beginningOf(key, health.since, at, health.confirmation.badSince)
+    const beginning = beginningIn(health, at)
     const isRelated = isRelatedTo(health, beginning.openedAt)
     const last = closed.flappingOf(key)
     if (last !== undefined && isRelated(closedIncidentOf(last)))
       return reopenIncident(last, health, verdict, countedFrom(beginning))
     const earlier = closed.of(key).filter(isRelated).length
     return openIncident(health, verdict, beginning, at, earlier)
-  }
-
-  /** Closes the incidents of endpoints that are only part of a new network-wide event. */
-  function absorb(network: string, by: Incident, at: UnixMs): Incident[] {
-    const absorbed: Incident[] = []
-    const affected: ReadonlySet<string | null> = new Set(by.affected)
-    for (const [key, incident] of open) {
-      if (incident.network !== network || incident.openedAt < by.openedAt) continue
-      if (by.cause === 'outage' ? !affected.has(incident.endpoint) : !isRelativeOnly(incident)) continue
-      open.delete(key)
-      absorbed.push({ ...closeIncident(incident, at), absorbedBy: by.id })
-    }
-    return absorbed
   }
 
   function adopt(incident: Incident): readonly Incident[] {
@@ -168,7 +158,9 @@ export function createIncidentBook(): IncidentBook {
         const key = `${name} ${event.key}`
         if (event.maintainedUntil !== null) maintenance.note(key, event.maintainedUntil)
         if (current === undefined && event.maintainedUntil !== null) continue
-        const beginning = maintenance.beginningOf(key, event.since, now)
+        const { since, plannedUntil } = event
+        const beginning =
+          plannedUntil === null ? maintenance.beginningOf(key, since, now) : { openedAt: since, plannedUntil }
         const next =
           current === undefined
             ? beginEvent(name, event, samples, beginning, now, closedOutages.of(name))
@@ -176,7 +168,7 @@ export function createIncidentBook(): IncidentBook {
         if (next === current) continue
         openEvents.set(next.id, next)
         changed.push(next)
-        if (current === undefined) changed.push(...absorb(name, next, now))
+        if (current === undefined) changed.push(...absorb(open, next, now))
       }
       for (const incident of examined) {
         if (events.some(({ continues }) => continues === incident.id)) continue
@@ -192,7 +184,11 @@ export function createIncidentBook(): IncidentBook {
 
     openOf: (key) => open.get(key),
 
-    failedAt: (key, since, at) => countedFrom(open.get(key) ?? maintenance.beginningOf(key, since, at)),
+    beginningOf(health, at) {
+      const current = open.get(endpointKey(health.endpoint))
+      if (current === undefined) return beginningIn(health, at)
+      return { openedAt: current.openedAt, plannedUntil: current.plannedUntil ?? null }
+    },
 
     networkWide: (name) => valuesOf(networkWide.get(name)),
 
@@ -221,9 +217,18 @@ export function createIncidentBook(): IncidentBook {
   }
 }
 
-/** Its beginning, without planned maintenance. */
-function countedFrom({ openedAt, plannedUntil }: Pick<Incident, 'openedAt' | 'plannedUntil'>): UnixMs {
-  return plannedUntil ?? openedAt
+/** Closes the incidents of endpoints that are only part of a new network-wide event. */
+function absorb(open: Map<EndpointKey, Incident>, by: Incident, at: UnixMs): Incident[] {
+  const absorbed: Incident[] = []
+  const affected: ReadonlySet<string | null> = new Set(by.affected)
+  const startOf = by.cause === 'outage' ? countedFrom : ({ openedAt }: Incident) => openedAt
+  for (const [key, incident] of open) {
+    if (incident.network !== by.network || startOf(incident) < startOf(by)) continue
+    if (by.cause === 'outage' ? !affected.has(incident.endpoint) : !isRelativeOnly(incident)) continue
+    open.delete(key)
+    absorbed.push({ ...closeIncident(incident, at), absorbedBy: by.id })
+  }
+  return absorbed
 }
 
 /** Whether these conditions are only part of a network-wide event. */

@@ -22,6 +22,8 @@ export interface NetworkEvent {
   readonly state: Verdict
   readonly code: IncidentCondition['code']
   readonly since: UnixMs
+  /** End of the planned maintenance in which all endpoints of an outage failed; otherwise `null`. */
+  readonly plannedUntil: UnixMs | null
   /** The longest interval of its endpoints, by which an outage that recurs is flapping; otherwise `null`. */
   readonly intervalMs: number | null
   /** A sentence for people. */
