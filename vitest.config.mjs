@@ -8,6 +8,7 @@ const { quick, waiting, mocking } = testRooms()
 
 export default defineConfig({
   test: {
+    setupFiles: ['test/support/lit.ts'],
     // Only a hang exceeds these: a busy machine takes ten times as long as an idle one.
     testTimeout: 120_000,
     hookTimeout: 120_000,

@@ -1,6 +1,7 @@
 import type { LiveConnection } from './live.ts'
-import type { SettingsStore } from './settings.ts'
+import { type SettingsStore, THEMES } from './settings.ts'
 import { routeOf } from './views/route.ts'
+import type { Settings } from './views/view.ts'
 
 /** Follows clicks, keys and fields on every view. */
 export function followActions({ settings, signOut, ask, goTo, tellFirst, known }: Actions): void {
@@ -12,8 +13,8 @@ export function followActions({ settings, signOut, ask, goTo, tellFirst, known }
     if (!(event.target instanceof Element)) return
     const button = event.target.closest<HTMLElement>('[data-set], [data-fold], [data-act]')
     const { set, fold, act } = button?.dataset ?? {}
-    if (set === 'theme' || set === 'zone' || set === 'density') return settings.next(set)
-    if (fold !== undefined) return settings.fold(fold)
+    if (set === 'theme' || set === 'zone' || set === 'density') return settings.change(nextOf(settings.current(), set))
+    if (fold !== undefined) return settings.change(folded(settings.current(), fold))
     if (act === 'sign-out') return signOut()
     if (act === 'palette') return press('Ctrl+K')
     if (act === 'help') return press('?')
@@ -50,7 +51,7 @@ export function followActions({ settings, signOut, ask, goTo, tellFirst, known }
 }
 
 interface Actions {
-  readonly settings: Pick<SettingsStore, 'next' | 'fold'>
+  readonly settings: SettingsStore
   readonly signOut: () => void
   /** Changes the query of the address. */
   readonly ask: (name: string, value: string) => void
@@ -60,6 +61,22 @@ interface Actions {
   readonly tellFirst: (one: HTMLElement, event: Event) => boolean
   /** The live data; `null` without any. */
   readonly known: () => ReturnType<LiveConnection['current']> | null
+}
+
+function nextOf({ theme, zone, density }: Settings, what: 'theme' | 'zone' | 'density'): Partial<Settings> {
+  switch (what) {
+    case 'theme':
+      return { theme: THEMES[(THEMES.indexOf(theme) + 1) % THEMES.length] ?? 'auto' }
+    case 'zone':
+      return { zone: zone === 'local' ? 'utc' : 'local' }
+    case 'density':
+      return { density: density === 'roomy' ? 'dense' : 'roomy' }
+  }
+}
+
+function folded({ folded: before }: Settings, network: string): Partial<Settings> {
+  const others = before.filter((name) => name !== network)
+  return { folded: others.length < before.length ? others : [...before, network] }
 }
 
 function copyBeside(button: HTMLElement): void {

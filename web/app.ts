@@ -1,8 +1,6 @@
 import type { DaysView, StripsView } from '../src/http/wire-history.ts'
-import { followActions } from './actions.ts'
 import { loadStyle, markSnapshot, showState } from './document.ts'
 import { checkDaemon, follow, type LiveConnection } from './live.ts'
-import { render } from './render.ts'
 import { overviewApi } from './request.ts'
 import { audienceName, storeToken, token } from './session.ts'
 import { createSettings } from './settings.ts'
@@ -10,6 +8,7 @@ import { dropKept, takeOver } from './take-over.ts'
 import { tick } from './ticking.ts'
 import type { ChartGroup } from './views/chart-group.ts'
 import { frame } from './views/frame.ts'
+import { render } from './views/lit.ts'
 import { type Route, routeOf } from './views/route.ts'
 import { LOADERS } from './views/table.ts'
 import type { Access, Answer, Model, Sources, View } from './views/view.ts'
@@ -33,6 +32,7 @@ const brand = { title: page.dataset.title ?? 'Heartline', hasLogo: page.dataset.
 let isTakenOver = false
 let shown: Shown | null = null
 let navigations = 0
+let starts = 0
 let frameRequest = 0
 let wasStale = false
 let connection: LiveConnection | null = null
@@ -90,6 +90,8 @@ function drawNow(): void {
     void missing.then(draw, () => {})
     if (isFirst) return
   }
+  const style = view.styleOf?.(now) ?? null
+  if (style !== null) void loadStyle(style)
   const drawing = frame(now, view.draw(now))
   if (isFirst) page = takeOver(page, drawing)
   else {
@@ -184,8 +186,6 @@ async function refresh(): Promise<void> {
   draw()
 }
 
-let starts = 0
-
 async function start(): Promise<void> {
   const mine = ++starts
   const audience = await audienceName()
@@ -246,7 +246,10 @@ function tellFirst(one: HTMLElement, event: Event): boolean {
   return true
 }
 
-followActions({ settings, signOut, ask, goTo, tellFirst, known: () => connection?.current() ?? null })
+// Until it is loaded, links are the browser's.
+void import('./actions.ts').then(({ followActions }) =>
+  followActions({ settings, signOut, ask, goTo, tellFirst, known: () => connection?.current() ?? null }),
+)
 
 addEventListener('popstate', () => void navigate(new URL(location.href), 'back'))
 
@@ -281,19 +284,17 @@ function loadCursor(event: Event): Promise<void> | null {
 document.addEventListener('pointerover', (event) => void loadCursor(event))
 document.addEventListener('focusin', (event) => void loadCursor(event))
 
+let refreshed = performance.now()
 // Ages grow and silence must be noticed without any event.
 setInterval(() => {
+  if (performance.now() - refreshed >= (shown?.view.refreshMs ?? Number.POSITIVE_INFINITY)) {
+    refreshed = performance.now()
+    void refresh()
+  }
   const live = connection?.current()
   if (live === undefined) return
   tick(page, live.nowMs)
   if (wasStale || live.contact.kind === 'stale') draw()
-}, 1000)
-let refreshed = performance.now()
-setInterval(() => {
-  const every = shown?.view.refreshMs ?? null
-  if (every === null || performance.now() - refreshed < every) return
-  refreshed = performance.now()
-  void refresh()
 }, 1000)
 
 void start()

@@ -1,7 +1,6 @@
 import type { StateView } from '../src/http/wire-status.ts'
 import { createDialog } from './dialog.ts'
-import { render } from './render.ts'
-import { html } from './views/lit.ts'
+import { html, render } from './views/lit.ts'
 import { mark } from './views/mark.ts'
 import { WORDS } from './views/words.ts'
 import { COLUMNS } from './views/words-columns.ts'

@@ -17,39 +17,17 @@ export function createSettings(changed: () => void): SettingsStore {
     changed()
   }
 
-  return {
-    current: () => settings,
-    change,
-    next(what) {
-      const { theme, zone, density } = settings
-      switch (what) {
-        case 'theme':
-          return change({ theme: THEMES[(THEMES.indexOf(theme) + 1) % THEMES.length] ?? 'auto' })
-        case 'zone':
-          return change({ zone: zone === 'local' ? 'utc' : 'local' })
-        case 'density':
-          return change({ density: density === 'roomy' ? 'dense' : 'roomy' })
-      }
-    },
-    fold(network) {
-      const { folded } = settings
-      const others = folded.filter((name) => name !== network)
-      change({ folded: others.length < folded.length ? others : [...folded, network] })
-    },
-  }
+  return { current: () => settings, change }
 }
 
 /** The user's settings. Some are stored by the browser; `boot.js` applies those before the first paint. */
 export interface SettingsStore {
   current(): Settings
   change(next: Partial<Settings>): void
-  /** Changes a setting to its next value. */
-  next(what: 'theme' | 'zone' | 'density'): void
-  fold(network: string): void
 }
 
 const STORAGE_KEY = 'heartline'
-const THEMES = ['auto', 'light', 'dark'] as const
+export const THEMES = ['auto', 'light', 'dark'] as const
 
 /** Only values that this version knows: another version may have stored others. */
 function stored(): Partial<Settings> {

@@ -1,5 +1,4 @@
-import { render } from './render.ts'
-import type { TemplateResult } from './views/lit.ts'
+import { render, type TemplateResult } from './views/lit.ts'
 
 /**
  * Replaces what the daemon drew with the browser's drawing in one step, so that nothing flashes and the scroll position

@@ -128,7 +128,7 @@ export function registerPage(app: App, deps: PageRoutesDeps) {
       access: model.access,
       brand: model.brand,
       version: model.access === 'closed' ? null : deps.version,
-      view: name === null ? null : { name, hasStyle: view.hasStyle },
+      view: name === null ? null : { name, styles: stylesOf(view, name, model) },
       body: templateText(frame(model, view.draw(model))),
       assets,
     })
@@ -215,6 +215,11 @@ function lastOfEach(query: Record<string, string | string[]>): Record<string, st
   )
 }
 
+function stylesOf(view: View, name: ViewName, model: Model): readonly string[] {
+  const names = [view.hasStyle ? name : null, view.styleOf?.(model) ?? null]
+  return names.flatMap((one) => (one === null ? [] : [`views/${one}.css`]))
+}
+
 interface PageDocument {
   readonly title: string
   /** Its file. */
@@ -223,7 +228,7 @@ interface PageDocument {
   readonly brand: Model['brand']
   readonly version: string | null
   /** `null` for a notice, which has no script or style of its own. */
-  readonly view: { readonly name: string; readonly hasStyle: boolean } | null
+  readonly view: { readonly name: string; readonly styles: readonly string[] } | null
   /** HTML. */
   readonly body: string
   readonly assets: Assets
@@ -232,7 +237,7 @@ interface PageDocument {
 /** The document around a view, readable before any script has run. */
 function pageDocument({ title, icon, access, brand, version, view, body, assets }: PageDocument): string {
   const script = view === null ? [] : [`views/${view.name}.js`]
-  const styles = ['style.css', ...(view?.hasStyle ? [`views/${view.name}.css`] : [])]
+  const styles = ['style.css', ...(view?.styles ?? [])]
   const preloads = assets.closure('app.js', ...script)
   return `<!doctype html>
 <html lang="en">

@@ -1,7 +1,7 @@
-import { type Guarded, type Keyed, nothing, type TemplateResult } from '../../web/views/lit.ts'
+import { nothing } from '../../web/views/lit.ts'
 
 /**
- * Writes templates as text, so that the daemon and the browser draw the same views. Escapes values, and
+ * Renders lit-html templates as text, so that the daemon and the browser draw the same views. Escapes values, and
  * ignores listeners and properties. Throws for a value that cannot be escaped: in a comment, script, style or tag name.
  */
 export function templateText(value: unknown): string {
@@ -9,6 +9,20 @@ export function templateText(value: unknown): string {
   write(value, pieces)
   return pieces.join('')
 }
+
+interface Template {
+  readonly _$litType$: number
+  readonly strings: readonly string[]
+  readonly values: readonly unknown[]
+}
+
+interface Directive {
+  readonly _$litDirective$: new (part: { readonly type: number }) => { render(...values: readonly unknown[]): unknown }
+  readonly values: readonly unknown[]
+}
+
+/** lit-html's constant for a value between tags. */
+const CHILD_PART = 2
 
 function write(value: unknown, pieces: string[]): void {
   if (value === null || value === undefined || value === nothing || value === '') return
@@ -18,9 +32,11 @@ function write(value: unknown, pieces: string[]): void {
     for (const one of value) write(one, pieces)
     return
   }
-  if ('strings' in value) return writeTemplate(value as TemplateResult, pieces)
-  if ('guards' in value) return write((value as Guarded).draw(), pieces)
-  if ('keys' in value) return write((value as Keyed).items, pieces)
+  if ('_$litType$' in value) return writeTemplate(value as Template, pieces)
+  if ('_$litDirective$' in value) {
+    const { _$litDirective$: Kind, values } = value as Directive
+    return write(new Kind({ type: CHILD_PART }).render(...values), pieces)
+  }
   throw new TypeError('a template holds an object that is not a template')
 }
 
@@ -53,7 +69,7 @@ interface Plan {
 
 const plans = new WeakMap<readonly string[], Plan>()
 
-function writeTemplate({ strings, values }: TemplateResult, pieces: string[]): void {
+function writeTemplate({ strings, values }: Template, pieces: string[]): void {
   let plan = plans.get(strings)
   if (plan === undefined) {
     plan = planOf(strings)

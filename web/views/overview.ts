@@ -20,6 +20,7 @@ export const view = defineView<Data>({
   draw: overview,
   refreshMs: 60_000,
   hasStyle: false,
+  styleOf: (model) => (isWall(model) ? 'wall' : null),
 })
 
 interface Data {

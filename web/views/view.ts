@@ -29,6 +29,8 @@ export interface View<Data = unknown> {
   charts?(model: Model<Data>): ChartGroup
   /** Whether `web/views/<name>.css` exists. */
   readonly hasStyle: boolean
+  /** A style sheet of `web/views/` that only this model needs. */
+  styleOf?(model: Model<Data>): string | null
 }
 
 /** Hides the data type of a view. Safe because a view only gets data from its own `load`. */
