@@ -46,6 +46,8 @@ export function followActions({ settings, signOut, ask, goTo, tellFirst, known }
     }
     // Browsers have uses of their own for these two.
     if (isPalette || event.key === '/') event.preventDefault()
+    // At once: what is typed next belongs into the field.
+    if (event.key === '/') return document.getElementById('search')?.focus()
     press(isPalette ? 'Ctrl+K' : event.key)
   })
 }

@@ -12,8 +12,6 @@ export function press(key: string, page: PageKeys): void {
       return openPalette(page)
     case '?':
       return void import('./help.ts').then(({ showHelp }) => showHelp()).catch(ignored)
-    case '/':
-      return document.getElementById('search')?.focus()
     case 'j':
     case 'k':
       return focusRow(key === 'j' ? 1 : -1)

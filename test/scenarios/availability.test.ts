@@ -184,7 +184,8 @@ describe('the time of an endpoint', () => {
     expect(bucket.unknownMs).toBe(first - from + (found - lost))
     const [incident, ...more] = await at.store.incidents({ limit: 10 })
     expect(more).toEqual([])
-    expect(incident).toMatchObject({ openedAt: planned.until, closedAt: good })
+    const bad = at.stage.pollsOf(KEY).find((poll) => poll > from + 3 * HOUR)
+    expect(incident).toMatchObject({ openedAt: bad, closedAt: good, value: { plannedUntil: planned.until } })
   })
 
   test('planned for every night in a zone is an hour a day over a change of clocks', async () => {
