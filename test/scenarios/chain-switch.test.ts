@@ -206,4 +206,19 @@ describe.each(FAMILIES)('on %s', (family) => {
 
     expect(scene.latest('a')).toEqual(['wrong-network'])
   })
+
+  test.each([3, 5])(
+    'the only endpoint of a network is found on a chain %i blocks behind, at a height it had',
+    async (blocks) => {
+      const scene = await openScene(family, ['a'])
+      for (let round = 0; round < 6; round++) await scene.round()
+      scene.nodes.get('twin')?.inject({ kind: 'lag', blocks, gradual: false })
+
+      scene.serve('a', () => 'twin')
+      let rounds = 0
+      while (rounds++ < 4 && !scene.codes('a').includes('wrong-network')) await scene.round()
+
+      expect(scene.codes('a')).toEqual(['wrong-network'])
+    },
+  )
 })

@@ -161,11 +161,12 @@ export function createChainView(options: ChainViewOptions): ChainView {
       const before = heads.seen(endpoint)?.head
       const isLinked = parents.isTrusted(endpoint)
       if (before !== undefined) {
-        const { kind } = moveOf(before, head)
-        if (kind === 'reorged' && (isLinked || head.height === before.height)) return false
+        if (moveOf(before, head).kind === 'reorged' && (isLinked || head.height === before.height)) return false
         if (!isPossible(head.height - before.height, at - heads.readAt(endpoint), head)) return false
       }
-      return !branches.isOutvoted(endpoint, isLinked ? [head, parentOf(head), ...compared] : [head, ...compared])
+      const own = isLinked ? [head, parentOf(head)] : [head]
+      if (answering() < 2 && own.some((block) => isReplaced(block, branches.blocksAt(block.height)))) return false
+      return !branches.isOutvoted(endpoint, [...own, ...compared])
     },
 
     heightToCompare(endpoint, head) {
@@ -230,6 +231,11 @@ export function createChainView(options: ChainViewOptions): ChainView {
       for (const part of [heads, reference, progress, branches]) part.shift(ms)
     },
   }
+}
+
+/** Whether only other blocks were reported at its height. The only endpoint is compared with its own earlier ones. */
+function isReplaced({ hash }: Block, known: readonly Pick<Block, 'hash'>[]): boolean {
+  return known.length > 0 && !known.some((block) => block.hash === hash)
 }
 
 function moveOf(last: Head | undefined, head: Head): HeadMove {
