@@ -67,7 +67,7 @@ const PICTURES = [
   { at: () => '/gateway', shots: [{ file: 'gateway' }] },
 ]
 
-const executablePath = which('chromium')
+const executablePath = which('chromium-headless-shell') ?? which('chromium')
 if (executablePath === null) giveUp('chromium is missing. As root: apt-get install chromium')
 if (which('pngquant') === null) giveUp('pngquant is missing. As root: apt-get install pngquant')
 if (!(await build())) giveUp('the build failed; see above.')
