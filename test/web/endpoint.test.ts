@@ -2,7 +2,7 @@ import { Window } from 'happy-dom'
 import { describe, expect, test } from 'vitest'
 import { DASHBOARDS } from '../../grafana/uids.ts'
 import { templateText } from '../../src/http/template-text.ts'
-import type { HistoryBucketView, PollView, RulesView, StripsView } from '../../src/http/wire-history.ts'
+import type { DaysView, HistoryBucketView, PollView, RulesView, StripsView } from '../../src/http/wire-history.ts'
 import type { IncidentSummaryView } from '../../src/http/wire-incidents.ts'
 import type { EndpointView, NetworkView } from '../../src/http/wire-status.ts'
 import { view } from '../../web/views/endpoint.ts'
@@ -71,12 +71,14 @@ interface Told {
   readonly nextFrom?: string
   readonly incidents?: readonly IncidentSummaryView[]
   readonly strips?: StripsView
+  readonly days?: DaysView
   readonly access?: Model['access']
   readonly query?: Record<string, string>
 }
 
 /** What the daemon tells; `asked` is what it was asked for. */
-function sourcesOf({ endpoint, buckets, polls = [], nextFrom, incidents = [], strips, rules, access = 'open' }: Told) {
+function sourcesOf(told: Told) {
+  const { endpoint, buckets, polls = [], nextFrom, incidents = [], strips, days, rules, access = 'open' } = told
   const asked: string[] = []
   const isOpen = access !== 'public'
   const sources = {
@@ -102,6 +104,7 @@ function sourcesOf({ endpoint, buckets, polls = [], nextFrom, incidents = [], st
       },
     }),
     strips: async () => ({ ok: true, value: strips ?? null }),
+    days: async () => ({ ok: true, value: days ?? null }),
     silences: async () => LOCKED,
   }
   return { asked, sources: sources as unknown as Sources }
@@ -323,6 +326,37 @@ describe('an endpoint', () => {
       '90 days 99.990 % 99.900 % at head , 100 % covered',
     ])
     expect(textsOf(page, '.ranges .quiet')).toEqual(['100 % of 3 d', 'no data yet'])
+  })
+
+  test.each(['open', 'public'] as const)('has a bar for each of its own known days, for %s readers', async (access) => {
+    const of = (endpoint: string, states: string, mixed: DaysView['strips'][number]['mixed'] = []) => ({
+      network: 'one',
+      endpoint,
+      states,
+      mixed,
+      lag_blocks_max: [],
+      latency_p95_seconds: [],
+      recent_latency_p95_seconds: null,
+    })
+    const days: DaysView = {
+      generated_at: '2026-01-02T12:00:00Z',
+      from: '2025-12-30T00:00:00Z',
+      to: '2026-01-02T12:00:00Z',
+      step_seconds: 86_400,
+      strips: [of('b', 'uuuu'), of('a', '.udu', [[2, 0, 43_200, 0, 0]])],
+      incidents: [],
+    }
+
+    const { page, model } = await show({ access, days })
+    const none = await show({ access })
+
+    expect(textsOf(page, '.days h3')).toEqual(['Last 3 days'])
+    expect(page.querySelector('.days .bars')?.getAttribute('data-days')).toBe('one/a')
+    expect(page.querySelector('.days .bars')?.getAttribute('aria-valuetext')).toBe('up 2 d, down 12 h')
+    expect(page.querySelector('.days .down')?.getAttribute('d')).toBe('M3 0h2v12h-2z')
+    // The cursor reads the same days as are drawn.
+    expect((model.data as { days: DaysView }).days.from).toBe('2025-12-31T00:00:00.000Z')
+    expect(none.page.querySelector('.days')).toBeNull()
   })
 
   test('has a picker of time ranges, from an hour to 90 days, and of any other', async () => {

@@ -1,9 +1,10 @@
-import type { PollView } from '../../src/http/wire-history.ts'
+import type { DaysView, PollView } from '../../src/http/wire-history.ts'
 import type { IncidentSummaryView } from '../../src/http/wire-incidents.ts'
 import type { EndpointView } from '../../src/http/wire-status.ts'
 import type { Cell } from './cells.ts'
 import { chartFigure } from './chart.ts'
 import type { ChartGroup } from './chart-group.ts'
+import { dayBars, dayCount } from './day-bars.ts'
 import { age, duration, minute, percent } from './format.ts'
 import { html, nothing, repeat, type TemplateResult } from './lit.ts'
 import { endpointPath } from './route.ts'
@@ -31,7 +32,7 @@ export function historySection(history: History): TemplateResult {
   return html`
     <section class="history" aria-labelledby="history">
       <h2 id="history" class="hidden">${ENDPOINT.history}</h2>
-      ${ranges(history)} ${detail === 'all' ? navigation(history) : nothing}
+      ${ranges(history)} ${lastDays(history)} ${detail === 'all' ? navigation(history) : nothing}
       ${detail === 'away' ? html`<p class="note">${ENDPOINT.away}</p>` : nothing}
       ${
         cells.length === 0
@@ -64,6 +65,7 @@ export interface History {
   readonly title: string
   readonly availability: EndpointView['availability']
   readonly group: ChartGroup
+  readonly days: DaysView | null
   readonly span: Span
   readonly cells: readonly Cell[]
   readonly polls: readonly PollView[] | null
@@ -103,6 +105,15 @@ function figures(
 
 function share(ratio: number): string {
   return `${Math.floor(ratio * 100)} %`
+}
+
+/** A bar for each of the last 90 days. */
+function lastDays({ of, title, days }: History): TemplateResult | typeof nothing {
+  if (days === null) return nothing
+  return html`<div class="days">
+    <h3>${WORDS.days(dayCount(days))}</h3>
+    ${dayBars(days.strips[0], `${of.network}/${of.endpoint}`, title, days)}
+  </div>`
 }
 
 /** The shown time range, and links to others: plain links work without a script. */

@@ -1,18 +1,17 @@
-import type { HistoryBucketView, PollView, RulesView } from '../../src/http/wire-history.ts'
+import type { DaysView, HistoryBucketView, PollView, RulesView } from '../../src/http/wire-history.ts'
 import type { IncidentSummaryView } from '../../src/http/wire-incidents.ts'
 import type { SilenceView } from '../../src/http/wire-silences.ts'
 import type { EndpointView } from '../../src/http/wire-status.ts'
 import { badge, badgesSection } from './badges.ts'
 import { type Cell, cellsOf, cellsOfStrip } from './cells.ts'
 import type { ChartGroup } from './chart-group.ts'
+import { knownDays } from './day-bars.ts'
 import { incidentsPanel, rulesPanel } from './endpoint-about.ts'
 import { endpointCharts } from './endpoint-charts.ts'
 import { historySection } from './endpoint-history.ts'
-
 import { checksSection, disagreement, isDisputed, nowFacts } from './endpoint-now.ts'
 import { placesSection } from './endpoint-places.ts'
 import { codeLink, standing, ticking } from './endpoint-row.ts'
-
 import { maintenanceSection } from './events.ts'
 import { unbroken, type Zone } from './format.ts'
 import { guard, html, nothing, type TemplateResult } from './lit.ts'
@@ -41,6 +40,8 @@ interface Data {
   readonly rules: RulesView | null
   /** Empty without permission to see them. */
   readonly silences: readonly SilenceView[]
+  /** Only its own; `null` until they are read. */
+  readonly days: DaysView | null
   readonly span: Span
   readonly cells: readonly Cell[]
   readonly buckets: readonly HistoryBucketView[]
@@ -56,10 +57,11 @@ const MOST_INCIDENTS = 100
 
 async function load(sources: Sources, route: Route, nowMs: number): Promise<Answer<Data>> {
   const { network = '', endpoint = '' } = route.params
-  const [answer, rules, silences, past, own, whole] = await Promise.all([
+  const [answer, rules, silences, days, past, own, whole] = await Promise.all([
     sources.endpoint(network, endpoint),
     sources.rules(network, endpoint),
     sources.silences(),
+    sources.days(),
     loadFitting(sources, route, nowMs),
     sources.incidents({ network, endpoint, limit: MOST_INCIDENTS }),
     sources.incidents({ network, limit: MOST_INCIDENTS }),
@@ -73,11 +75,17 @@ async function load(sources: Sources, route: Route, nowMs: number): Promise<Answ
       endpoint: answer.value,
       rules: rules.ok ? rules.value : null,
       silences: silences.ok ? silences.value.silences : [],
+      days: days.ok && days.value !== null ? ownDays(days.value, network, endpoint) : null,
       ...past,
       incidents: incidents.sort((a, b) => Date.parse(b.opened_at) - Date.parse(a.opened_at)),
       loadedMs: nowMs,
     },
   }
+}
+
+function ownDays(days: DaysView, network: string, endpoint: string): DaysView | null {
+  const strips = days.strips.filter((strip) => strip.network === network && strip.endpoint === endpoint)
+  return strips.length === 0 ? null : knownDays({ ...days, strips })
 }
 
 const YOUNG_MS = 6 * 3_600_000
