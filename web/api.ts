@@ -15,7 +15,13 @@ export const api: Sources = {
   rules: (network, endpoint) => getPrivate(`${endpointAt(network, endpoint)}/rules`),
   incidents: (filter) => get('/api/v1/incidents', filter),
   incident: (id) => get(`/api/v1/incidents/${encodeURIComponent(id)}`),
-  postMortem: (id) => get(`/api/v1/incidents/${encodeURIComponent(id)}.txt`, {}, (answer) => answer.text()),
+  async postMortem(id, zone) {
+    const inZone = (query: object) =>
+      get<string>(`/api/v1/incidents/${encodeURIComponent(id)}.txt`, query, (answer) => answer.text())
+    const local = zone === 'local' ? await inZone({ zone: Intl.DateTimeFormat().resolvedOptions().timeZone }) : null
+    // The daemon may not know the browser's zone.
+    return local?.ok ? local : inZone({})
+  },
   runbook: (name) => get(`/api/v1/runbooks/${encodeURIComponent(name)}`, {}, (answer) => answer.text()),
   gateway: () => get('/api/v1/gateway'),
   observer: () => get('/api/v1/observer'),

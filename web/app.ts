@@ -152,7 +152,7 @@ async function navigate(url: URL, how: 'start' | 'push' | 'back'): Promise<void>
 async function load(view: View, route: Route): Promise<Answer<unknown>> {
   // The overview needs no others, and is the first view of most.
   const sources = route.view === 'overview' ? (overviewApi as Sources) : (await import('./api.ts')).api
-  return view.load(sources, route, connection?.current().nowMs ?? Date.now())
+  return view.load(sources, route, connection?.current().nowMs ?? Date.now(), settings.current().zone)
 }
 
 function goTo(path: string): void {

@@ -7,7 +7,7 @@ import { duringOf, readCursor, writeCursor } from './incident-source.ts'
 import { incidentSummary } from './incident-views.ts'
 import { addVary, prefersText } from './negotiation.ts'
 import { withNotifications } from './notification-routes.ts'
-import { NameParameter, oneOf, parameter, TimeParameter, wholeNumber } from './parameters.ts'
+import { NameParameter, oneOf, parameter, TimeParameter, TimeZoneParameter, wholeNumber } from './parameters.ts'
 import type { PostMortemWriter } from './post-mortem-writer.ts'
 import { sendProblem } from './problem.ts'
 import { type App, json, NoQuery, operation, problem, text } from './route.ts'
@@ -115,7 +115,7 @@ export function registerIncidents(app: App, { scopes, postMortems, ...deps }: In
     visibility: 'public',
     summary: 'One incident as a post-mortem in plain text',
     params: z.object({ id: z.string() }),
-    query: NoQuery,
+    query: z.strictObject({ zone: TimeZoneParameter.optional().describe('The time zone of its times; default UTC') }),
     answers: {
       200: text('What happened, when and why, and what was measured before, during and after'),
       404: problem('There is no such incident'),
@@ -128,7 +128,7 @@ export function registerIncidents(app: App, { scopes, postMortems, ...deps }: In
     const exact = await source.one(`${id}.txt`)
     if (exact !== null) return send(request, reply, exact)
     const incident = await source.one(id)
-    return incident === null ? sendNone(reply) : sendText(request, reply, incident)
+    return incident === null ? sendNone(reply) : sendText(request, reply, incident, request.query.zone)
   })
 
   async function send(request: FastifyRequest, reply: FastifyReply, incident: Incident) {
@@ -137,8 +137,8 @@ export function registerIncidents(app: App, { scopes, postMortems, ...deps }: In
     return reply.send(await incidentDetails(incident, deps, request.audience))
   }
 
-  async function sendText(request: FastifyRequest, reply: FastifyReply, incident: Incident): Promise<FastifyReply> {
-    const body = await postMortems.write(incident, request.audience)
+  async function sendText(request: FastifyRequest, reply: FastifyReply, incident: Incident, zone?: string) {
+    const body = await postMortems.write(incident, request.audience, zone)
     return reply.type('text/plain; charset=utf-8').send(body)
   }
 }

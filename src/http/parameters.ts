@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { parseDuration } from '../core/time.ts'
-import { printable } from './plain-text.ts'
+import { printable, stampIn } from './plain-text.ts'
 
 /** Parsers of query parameters. Each error says what the parameter must be. */
 
@@ -13,6 +13,10 @@ export const TimeParameter = parameter('an RFC 3339 time or Unix seconds', (give
   const ms = isTime ? Date.parse(text.toUpperCase().replace(' ', 'T')) : Number.NaN
   return Number.isNaN(ms) ? null : ms
 })
+
+export const TimeZoneParameter = parameter('a time zone such as UTC or Europe/Berlin', (text) =>
+  stampIn(text) === null ? null : text,
+)
 
 /** The latest time that a JavaScript `Date` can hold. */
 const LONGEST_MS = 8.64e15

@@ -11,6 +11,21 @@ export function stamp(at: UnixMs): string {
   return time(at).slice(0, 19).replace('T', ' ')
 }
 
+export type Stamp = typeof stamp
+
+/** The same in a time zone such as `Europe/Berlin`; `null` if there is no such zone. */
+export function stampIn(timeZone: string): Stamp | null {
+  if (timeZone === 'UTC') return stamp
+  try {
+    const two = '2-digit'
+    const fields = { year: 'numeric', month: two, day: two, hour: two, minute: two, second: two } as const
+    const format = new Intl.DateTimeFormat('sv-SE', { ...fields, hourCycle: 'h23', timeZone })
+    return (at) => format.format(at)
+  } catch {
+    return null
+  }
+}
+
 const UNITS = [
   ['d', 86_400],
   ['h', 3600],

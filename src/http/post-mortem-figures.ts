@@ -1,7 +1,7 @@
 import type { UnixMs } from '../core/time.ts'
 import type { State } from '../core/verdict/condition.ts'
 import type { HistoryBucket } from '../store/store.ts'
-import { milliseconds, number, span, stamp, table, wrap } from './plain-text.ts'
+import { milliseconds, number, type Stamp, span, table, wrap } from './plain-text.ts'
 
 /** The history of one endpoint; a bucket is `null` if its period does not exist yet or could not be read. */
 export interface EndpointFigures {
@@ -61,7 +61,7 @@ function statesOf(bucket: HistoryBucket): string {
 }
 
 /** Step by step. */
-export function timelineLines(all: readonly EndpointFigures[]): string[] {
+export function timelineLines(all: readonly EndpointFigures[], stamp: Stamp): string[] {
   return all.filter(hasHistory).flatMap(({ endpoint, timeline: buckets, stepMs }) => {
     if (buckets.length === 0) return []
     const rows = buckets.flatMap((bucket, at) => {
@@ -95,7 +95,7 @@ function isEmpty({ polls, upMs, degradedMs, downMs, maintenanceMs }: HistoryBuck
 }
 
 /** What the figures do not show. */
-export function periodNotes({ endpoint, during, timeline, stepMs }: EndpointFigures): string[] {
+export function periodNotes({ endpoint, during, timeline, stepMs }: EndpointFigures, stamp: Stamp): string[] {
   if (during === null) return []
   const within = (key: 'unknownMs' | 'maintenanceMs') => {
     const touched = timeline.filter(

@@ -84,14 +84,15 @@ export function createPostMortemWriter({ board, store, clock, log }: PostMortemW
   }
 
   return {
-    async write(incident: Incident, audience: Audience): Promise<string> {
+    async write(incident: Incident, audience: Audience, timeZone = 'UTC'): Promise<string> {
       const now = clock.now()
       const names = incident.endpoint === null ? incident.affected.slice(0, MOST_ENDPOINTS) : [incident.endpoint]
       const figures: EndpointFigures[] = []
       if (audience === 'private') for (const name of names) figures.push(await figuresOf(incident, name, now))
       const maintenance = board.maintenance().filter((period) => touches(period, incident, now))
       const notes = await notesFor(store, [incident.id], audience)
-      return renderPostMortem({ incident, notes, title: titleOf(incident), now, audience, figures, maintenance })
+      const title = titleOf(incident)
+      return renderPostMortem({ incident, notes, title, now, audience, figures, maintenance, timeZone })
     },
   }
 }

@@ -5,12 +5,24 @@ import type { MaintenancePeriod } from '../core/maintenance.ts'
 import { METACHAIN } from '../core/network.ts'
 import { humanDuration, type UnixMs } from '../core/time.ts'
 import { sentenceOf } from './incident-views.ts'
-import { blocks, milliseconds, number, printable, span, stamp, wrap } from './plain-text.ts'
+import {
+  blocks,
+  milliseconds,
+  number,
+  printable,
+  type Stamp,
+  span,
+  stampIn,
+  stamp as stampUtc,
+  wrap,
+} from './plain-text.ts'
 import { type EndpointFigures, figureLines, hasHistory, periodNotes, timelineLines } from './post-mortem-figures.ts'
 import type { Audience } from './wire-status.ts'
 
-/** Renders an incident as plain text in 78 columns, with its conditions, changes and measurements. Times are UTC. */
-export function renderPostMortem(of: PostMortem): string {
+/** Renders an incident as plain text in 78 columns, with its conditions, changes and measurements. Times are those of its time zone. */
+export function renderPostMortem(written: PostMortem): string {
+  const own = stampIn(written.timeZone)
+  const of = { ...written, ...(own === null ? { stamp: stampUtc, timeZone: 'UTC' } : { stamp: own }) }
   const sections = [
     header(of),
     section('Conditions', conditions(of)),
@@ -38,7 +50,11 @@ export interface PostMortem {
   readonly figures: readonly EndpointFigures[]
   /** Planned maintenance that overlaps the incident. */
   readonly maintenance: readonly MaintenancePeriod[]
+  /** `UTC` or, for example, `Europe/Berlin`. */
+  readonly timeZone: string
 }
+
+type Stamped = PostMortem & { readonly stamp: Stamp }
 
 /** In one word: `down`, `degraded`, `halted` or `forked`. */
 export function kindOf({ cause, state }: Pick<Incident, 'cause' | 'state'>): string {
@@ -50,11 +66,14 @@ function section(title: string, lines: readonly string[]): readonly string[] {
 }
 
 /** Figures are not for the public. */
-function ofAudience({ audience, figures }: PostMortem, lines: (all: readonly EndpointFigures[]) => string[]) {
-  return audience === 'public' ? [] : lines(figures)
+function ofAudience(
+  { audience, figures, stamp }: Stamped,
+  lines: (all: readonly EndpointFigures[], stamp: Stamp) => string[],
+) {
+  return audience === 'public' ? [] : lines(figures, stamp)
 }
 
-function header({ incident, title, now, audience }: PostMortem): string[] {
+function header({ incident, title, now, audience, timeZone, stamp }: Stamped): string[] {
   const { openedAt, plannedUntil = null, confirmedAt, closedAt, vantages = [] } = incident
   const subject = subjectOf(incident)
   const lasting = span((closedAt ?? now) - openedAt)
@@ -75,7 +94,7 @@ function header({ incident, title, now, audience }: PostMortem): string[] {
         : `${stamp(closedAt)}, ${incident.endpoint === null ? 'resolved' : 'the first good poll'}`,
     ],
     ['Lasted', closedAt === null ? `${lasting} until now` : lasting],
-    ['Written', `${stamp(now)}; all times are UTC`],
+    ['Written', `${stamp(now)}; all times are ${timeZone}`],
     ['Incident', incident.id],
   ]
   const rule = '='.repeat(Math.max(...headline.map((line) => line.length)))
@@ -109,7 +128,7 @@ function affectedCount(affected: readonly string[]): string {
   return `${number(affected.length)} ${affected.length === 1 ? 'endpoint was' : 'endpoints were'} affected.`
 }
 
-function conditions({ incident, now, audience }: PostMortem): string[] {
+function conditions({ incident, now, audience, stamp }: Stamped): string[] {
   return incident.conditions.flatMap((condition) => {
     const { code, state, since, until } = condition
     const verdict = state === 'up' ? 'no change of state' : state
@@ -124,7 +143,7 @@ function conditions({ incident, now, audience }: PostMortem): string[] {
 /** Limits the output: a network-wide change has one sample per endpoint and shard. */
 const MOST_SAMPLES = 20
 
-function happened({ incident, audience }: PostMortem): string[] {
+function happened({ incident, audience, stamp }: Stamped): string[] {
   return incident.changes.flatMap(({ at, state, codes, samples }) => {
     const shown = audience === 'private' ? samples.slice(0, MOST_SAMPLES) : []
     const more = audience === 'private' ? samples.length - shown.length : 0
@@ -147,7 +166,7 @@ function sampleText({ endpoint, shard, height, lagBlocks, latencyMs }: IncidentS
   return `${where}: ${seen}${behind}, answered in ${milliseconds(latencyMs)}`
 }
 
-function writtenNotes({ notes, audience }: PostMortem): string[] {
+function writtenNotes({ notes, audience, stamp }: Stamped): string[] {
   return notes.flatMap(({ at, isPublic, text }) => {
     const label = audience === 'private' && isPublic ? '(public) ' : ''
     const [first = '', ...more] = text.split('\n').map(printable)
@@ -156,8 +175,7 @@ function writtenNotes({ notes, audience }: PostMortem): string[] {
   })
 }
 
-function notes(of: PostMortem): string[] {
-  const { incident, audience, figures, maintenance } = of
+function notes({ incident, audience, figures, maintenance, stamp }: Stamped): string[] {
   const { closedAt, flapping, flaps, absorbedBy, affected } = incident
   const notes: string[] = []
   if (closedAt === null) notes.push('The incident is still open; this is what is known so far.')
@@ -174,7 +192,7 @@ function notes(of: PostMortem): string[] {
     const about = endpoints === null ? 'the whole network' : endpoints.join(', ')
     notes.push(`Maintenance "${printable(name)}" of ${about} was planned from ${stamp(from)} to ${stamp(until)}.`)
   }
-  for (const one of figures.filter(hasHistory)) notes.push(...periodNotes(one))
+  for (const one of figures.filter(hasHistory)) notes.push(...periodNotes(one, stamp))
   if (audience === 'public') {
     notes.push('Sign in to see heights, lag, latency and error messages of the nodes.')
   } else {

@@ -376,6 +376,15 @@ describe('/api/v1/incidents/:id', () => {
     expect(answer.body).toContain('Own node 1 of Avalanche (avalanche/own-1)')
     expect(answer.body).toContain('during down 1 min\n')
     expect(answer.body).toMatch(/before +4,999 +0 +\d/)
+    expect(answer.body).toContain('all times are UTC')
+    const local = await server.inject('/api/v1/incidents/incident-1.txt?zone=Europe/Berlin')
+    expect(local.body).toContain('Began      2026-01-01 01:00:00')
+    expect(local.body).toContain('all times are Europe/Berlin')
+    const nowhere = await server.inject('/api/v1/incidents/incident-1.txt?zone=Mars')
+    expect([nowhere.statusCode, nowhere.body]).toEqual([
+      400,
+      expect.stringContaining('must be a time zone such as UTC'),
+    ])
   })
 })
 

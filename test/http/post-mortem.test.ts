@@ -92,6 +92,43 @@ NOTES
 `)
 })
 
+test('all of its times, and only those, are in the zone that was asked for', () => {
+  const of = {
+    incident: incident({
+      openedAt: START,
+      confirmedAt: START + 10_000,
+      closedAt: START + 5 * MINUTE,
+      conditions: [condition({ message: 'since 2026-01-01 00:00:00', until: START + 5 * MINUTE })],
+      changes: [change({ samples: [] })],
+    }),
+    notes: [
+      { id: 'n', incident: 'incident-1', at: START + MINUTE, isPublic: false, text: 'broke at 2026-01-01 00:00:00' },
+    ],
+    figures: [
+      figures({
+        during: bucket({ unknownMs: MINUTE }),
+        timeline: [
+          bucket({ upMs: MINUTE }),
+          bucket({ start: START + MINUTE, polls: 0, unknownMs: MINUTE }),
+          bucket({ start: START + 2 * MINUTE, upMs: MINUTE }),
+        ],
+      }),
+    ],
+    maintenance: [{ network: 'avalanche', endpoints: null, name: 'all of it', from: START, until: START + MINUTE }],
+  }
+
+  const utc = write(of)
+  const local = write({ ...of, timeZone: 'Europe/Berlin' })
+
+  expect(local).toContain('Began      2026-01-01 01:00:00')
+  expect(local).toContain('all times are Europe/Berlin')
+  expect(local).toContain('since 2026-01-01 00:00:00')
+  expect(local).toContain('broke at 2026-01-01 00:00:00')
+  const shifted = local.replaceAll(/(?<!since 2026-01-01 |at 2026-01-01 )\b01:(?=\d\d:\d\d)/g, '00:')
+  expect(shifted.replace('Europe/Berlin', 'UTC')).toBe(utc)
+  expect(write({ ...of, timeZone: 'Mars/Olympus' })).toBe(utc)
+})
+
 test('a long unknown time takes one line of the timeline', () => {
   const nothing = { polls: 0, height: null, lagBlocksMax: null, latencyP50Ms: null, latencyMaxMs: null }
   const timeline = [0, 1, 2, 3, 4, 5].map((at) => {
@@ -269,6 +306,7 @@ function write(over: Partial<PostMortem> & { incident: Incident }): string {
     figures: [],
     maintenance: [],
     notes: [],
+    timeZone: 'UTC',
     ...over,
   })
 }

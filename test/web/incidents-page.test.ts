@@ -200,6 +200,19 @@ describe.runIf(hasChromium)('incidents, the gateway and the observer in Chromium
     },
   )
 
+  test('its post-mortem is in the chosen zone, the text file in UTC', async () => {
+    const { address } = await start()
+    const { page, complaints } = await show(`${address}/incidents/over`, { timezoneId: 'Asia/Tokyo' })
+    const text = page.locator('#post-mortem')
+
+    await page.getByText('Show the text').click()
+    await text.getByText('all times are Asia/Tokyo').waitFor()
+    await page.getByRole('link', { name: 'Open as text' }).click()
+
+    await page.getByText('all times are UTC').waitFor()
+    expect(complaints).toEqual([])
+  })
+
   test('a post-mortem is printed where its reader opened it', async () => {
     const { address } = await start()
     const { page } = await show(`${address}/incidents/over`)

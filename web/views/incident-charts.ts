@@ -1,20 +1,25 @@
 import type { HistoryBucketView, HistoryView, RulesView } from '../../src/http/wire-history.ts'
 import type { IncidentSummaryView, IncidentView } from '../../src/http/wire-incidents.ts'
-import { count, duration, latency } from './format.ts'
+import { count, duration, latency, type Zone } from './format.ts'
 import { grafanaPath } from './grafana.ts'
 import { html, nothing, type TemplateResult } from './lit.ts'
 import { type Panel, smallCharts } from './small-charts.ts'
 import type { Answer, Model, Sources } from './view.ts'
 import { blocks, INCIDENT_WORDS } from './words-incidents.ts'
 
-export async function loadIncident(sources: Sources, id: string, nowMs: number): Promise<Answer<IncidentData>> {
+export async function loadIncident(
+  sources: Sources,
+  id: string,
+  nowMs: number,
+  zone: Zone,
+): Promise<Answer<IncidentData>> {
   const answer = await sources.incident(id)
   if (!answer.ok) return answer
   const incident = answer.value
   const names = incident.endpoint === null ? incident.affected.slice(0, MAX_CHARTED) : [incident.endpoint]
   const [parts, text, ...histories] = await Promise.all([
     incident.endpoint === null ? sources.incidents({ part_of: id, limit: MAX_PARTS }) : null,
-    sources.postMortem(id),
+    sources.postMortem(id, zone),
     ...names.map((endpoint) => loadHistory(sources, incident, endpoint, nowMs)),
   ])
   return {

@@ -1,6 +1,6 @@
 import type { IncidentSummaryView } from '../../src/http/wire-incidents.ts'
 import { asOfNow, maintenanceSection, stateNow } from './events.ts'
-import { moment, unbroken } from './format.ts'
+import { moment, unbroken, type Zone } from './format.ts'
 import { incidentChanges } from './incident-changes.ts'
 import { type IncidentData, incidentCharts, loadIncident, MAX_CHARTED } from './incident-charts.ts'
 import { incidentConditions } from './incident-conditions.ts'
@@ -23,8 +23,8 @@ export const view = defineView<IncidentData>({
   hasStyle: true,
 })
 
-function load(sources: Sources, { params }: Route, nowMs: number): Promise<Answer<IncidentData>> {
-  return loadIncident(sources, params.id ?? '', nowMs)
+function load(sources: Sources, { params }: Route, nowMs: number, zone: Zone = 'utc'): Promise<Answer<IncidentData>> {
+  return loadIncident(sources, params.id ?? '', nowMs, zone)
 }
 
 function who({ data: { incident }, status }: Model<IncidentData>): string {

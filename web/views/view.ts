@@ -16,7 +16,7 @@ import type { Route } from './route.ts'
  */
 export interface View<Data = unknown> {
   title(model: Model<Data>): string
-  load(sources: Sources, route: Route, nowMs: number): Promise<Answer<Data>>
+  load(sources: Sources, route: Route, nowMs: number, zone?: Settings['zone']): Promise<Answer<Data>>
   /**
    * Loads code that only this model needs, such as that of open incidents; `null` if all of it is there. Before the browser's
    * first drawing it leaves out what `web/take-over.ts` keeps as the daemon drew it.
@@ -120,8 +120,8 @@ export interface Sources {
   rules(network: string, endpoint: string): Promise<Answer<RulesView>>
   incidents(filter: IncidentQuery): Promise<Answer<IncidentListView>>
   incident(id: string): Promise<Answer<IncidentView>>
-  /** The post-mortem as text. */
-  postMortem(id: string): Promise<Answer<string>>
+  /** The post-mortem as text, with times of the zone; UTC by default. */
+  postMortem(id: string, zone?: Settings['zone']): Promise<Answer<string>>
   /** Markdown, by the name of an alert or a condition. */
   runbook(name: string): Promise<Answer<string>>
   gateway(): Promise<Answer<GatewayView>>
