@@ -4,7 +4,7 @@ import LongestFirst from './scripts/longest-first.mjs'
 import { testRooms } from './scripts/test-rooms.mjs'
 
 const cores = availableParallelism()
-const { quick, waiting, mocking } = testRooms()
+const { quick, waiting, timed, mocking } = testRooms()
 
 export default defineConfig({
   test: {
@@ -24,6 +24,10 @@ export default defineConfig({
       {
         extends: true,
         test: { name: 'waiting', include: waiting, isolate: false, maxWorkers: 2 * cores, sequence: { groupOrder: 1 } },
+      },
+      {
+        extends: true,
+        test: { name: 'timed', include: timed, isolate: false, maxWorkers: cores, sequence: { groupOrder: 2 } },
       },
       {
         extends: true,

@@ -4,14 +4,16 @@ import { root } from './prepare.mjs'
 
 /** Marks of a test that waits: it uses processes, browsers, threads or the system's clock. */
 const WAITS = /\bfrom '(?:node:child_process|node:worker_threads|playwright-core)'|\bsystemClock\b|\bsetTimeout\b/
+/** Leases of real daemons expire by the clock, so these run when the machine has little else to do. */
+const HAS_LEASES = /\bfrom '\.\/members\.ts'/
 /** A mocked module must not be shared with other files. */
 const MOCKS = /\bvi\.mock\(/
 const LOCAL_IMPORT = /\bfrom '(\.[^']+\.ts)'/g
 
 /**
  * Divides the test files by what they and their helpers import. `quick` ones only compute, so one worker per core
- * runs them. `waiting` ones leave the cores idle, so that many of them run at once. The files of a worker share their
- * modules, except `mocking` ones.
+ * runs them. `waiting` ones leave the cores idle, so that many of them run at once; then come the `timed` ones. The files
+ * of a worker share their modules, except `mocking` ones.
  */
 export function testRooms() {
   const folder = join(root, 'test')
@@ -20,10 +22,11 @@ export function testRooms() {
     .map((file) => join(folder, file))
     .sort()
   const waits = createWaits(folder)
-  const mocks = (file) => MOCKS.test(readFileSync(file, 'utf8'))
-  const roomOf = (file) => (mocks(file) ? 'mocking' : waits(file) ? 'waiting' : 'quick')
+  const has = (file, mark) => mark.test(readFileSync(file, 'utf8'))
+  const roomOf = (file) =>
+    has(file, MOCKS) ? 'mocking' : has(file, HAS_LEASES) ? 'timed' : waits(file) ? 'waiting' : 'quick'
   const named = (room) => files.filter((file) => roomOf(file) === room).map((file) => relative(root, file))
-  return { quick: named('quick'), waiting: named('waiting'), mocking: named('mocking') }
+  return { quick: named('quick'), waiting: named('waiting'), timed: named('timed'), mocking: named('mocking') }
 }
 
 function createWaits(folder) {

@@ -81,18 +81,20 @@ async function evaluated(file: string, expression: string): Promise<unknown> {
   return JSON.parse((await ended).stdout)
 }
 
-test('files that wait, by themselves or through a helper, or mock are not among the quick ones', async () => {
+test('files that wait, by themselves or through a helper, have leases, or mock are not among the quick ones', async () => {
   project.write({
     'test/support/process.ts': "import { spawn } from 'node:child_process'\nexport const start = spawn\n",
     'test/pure.test.ts': testFile("test('a', () => {})"),
     'test/direct.test.ts': testFile("import { spawn } from 'node:child_process'\ntest('b', () => void spawn)"),
     'test/helped.test.ts': testFile("import { start } from './support/process.ts'\ntest('c', () => void start)"),
+    'test/cluster/leases.test.ts': testFile("import { a } from './members.ts'\ntest('e', () => void a)"),
     'test/mocking.test.ts': testFile("vi.mock('node:zlib')\ntest('d', () => {})"),
   })
 
   expect(await evaluated('test-rooms.mjs', 'script.testRooms()')).toEqual({
     quick: ['test/pure.test.ts'],
     waiting: ['test/direct.test.ts', 'test/helped.test.ts'],
+    timed: ['test/cluster/leases.test.ts'],
     mocking: ['test/mocking.test.ts'],
   })
 })
