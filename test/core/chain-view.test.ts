@@ -459,3 +459,28 @@ describe('for any heights', () => {
     )
   })
 })
+
+test('a split of a network lasts while one endpoint is behind on a branch of its own', () => {
+  const chain = createChainView({ ...OPTIONS, recentMs: 40_000 })
+  const names = ['a', 'b', 'c', 'd', 'e']
+  const sideOf = (name: string, height: number) =>
+    name === 'e' && height >= 997 ? 'bad' : height < 1000 ? '' : 'ab'.includes(name) ? 'left' : 'right'
+  const seen: boolean[] = []
+
+  for (let round = 0; round < 120; round++) {
+    for (const [n, name] of names.entries()) {
+      const at = NOW - 60_000 + round * 10_000 + n * 2000
+      const newest = 1000 + Math.floor((at - NOW) / OPTIONS.blockTimeMs)
+      const height = name === 'e' ? Math.min(newest, 997) : newest
+      const of = (one: number) => `0x${one}${sideOf(name, one)}`
+      const head = block(height, { hash: of(height), parentHash: of(height - 1) })
+      const older = chain.heightToCompare(name, head)
+      chain.add(name, head, at, older === null ? [] : [{ height: older, hash: of(older) }])
+    }
+    seen.push(chain.isForked())
+  }
+
+  // Once, and for good.
+  expect(seen.at(-1)).toBe(true)
+  expect(seen.slice(1).filter((isForked, at) => isForked !== seen[at])).toEqual([true])
+})

@@ -1,22 +1,22 @@
 import type { UnixMs } from '../time.ts'
-import type { BlockReports, HeightReports } from './block-reports.ts'
+import type { BlockReports, Branch, HeightReports } from './block-reports.ts'
 
 /** Tracks a disagreement without a majority: the chain may be forked. */
 export function createDispute<S>(
   reports: Pick<BlockReports<S>, 'all'>,
-  decide: (all: HeightReports<S>) => object | 'split' | null,
+  decide: (all: HeightReports<S>) => Branch<S> | 'split' | null,
 ) {
   /** `certain` once both sides have repeated it. */
   let dispute: { readonly height: number; since: UnixMs; readonly certain: boolean } | null = null
 
-  /** The newest height with a split, unless a side has a majority there or at a lower height. */
+  /** The newest height with a split, unless a majority there or at a lower height leaves fewer than two of its sides. */
   function findSplit(): HeightReports<S> | 'none' | null {
     let split: HeightReports<S> | null = null
     for (const all of [...reports.all()].sort((a, b) => b.height - a.height)) {
       const decision = decide(all)
       if (decision === null) continue
       if (decision === 'split') split ??= all
-      else if (split === null || all.branches.length > 1) return 'none'
+      else if (split === null || sidesLeft(split, all, decision) < 2) return 'none'
     }
     return split
   }
@@ -48,4 +48,11 @@ export function createDispute<S>(
       if (dispute !== null) dispute.since += ms
     },
   }
+}
+
+/** How many sides of a split have no endpoint that lost against the majority at a lower height. */
+function sidesLeft<S>(split: HeightReports<S>, lower: HeightReports<S>, majority: Branch<S>): number {
+  const hasLost = (side: Branch<S>) =>
+    side.reports.some(({ by }) => by.reports.some((one) => one.siblings === lower && one.branch !== majority))
+  return split.branches.filter((side) => !hasLost(side)).length
 }

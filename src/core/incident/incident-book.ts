@@ -133,6 +133,9 @@ export function createIncidentBook(): IncidentBook {
           isPartOf(health, valuesOf(networkWide.get(health.endpoint.network)))
         )
           return NOTHING
+        // Back, but not confirmed yet: planned work that ended well is no incident.
+        const isRecovering = health.confirmation.recent.at(-1)?.verdict === 'up'
+        if (isRecovering && beginningIn(health, at).plannedUntil !== null) return NOTHING
         const begun = begin(health, verdict, at)
         open.set(key, begun)
         return [begun]
