@@ -138,6 +138,9 @@ describe("a caller's methods", () => {
     ['avm.issueTx', ['*'], false],
     ['platform.importKey', ['platform.*'], false],
     ['avm.createAddress', ['avm.*'], false],
+    ['myvm.signMessage', ['myvm.*'], false],
+    ['platform.unlockAccount', ['platform.*'], false],
+    ['evm.setLogLevel', ['evm.*'], false],
     ['admin.dbGet', ['admin.dbGet', 'admin.*'], false],
     ['keystore.exportUser', ['keystore.exportUser', 'keystore.*'], false],
   ])('decide about %s for another chain: %j', (method, extraMethods, isAllowed) => {

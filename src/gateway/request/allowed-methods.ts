@@ -12,7 +12,11 @@ export function isAllowed(method: string, extraMethods: readonly string[]): bool
 
 function isOpenToWildcard(method: string, prefix: string): boolean {
   if (method.startsWith('GET ') || method.startsWith('health.')) return true
-  if (OF_OTHER_CHAIN.test(method)) return prefix.includes('.') && !USES_KEYSTORE.test(method)
+  const [, otherChain, itsName = ''] = OF_OTHER_CHAIN.exec(method) ?? []
+  if (otherChain !== undefined) {
+    const isClosed = CLOSED_NAMESPACES.has(otherChain.toLowerCase()) || SIGNS_OR_CHANGES.test(itsName)
+    return prefix.includes('.') && !isClosed && !USES_KEYSTORE.test(itsName)
+  }
   const underscore = method.indexOf('_')
   const namespace = method.slice(0, underscore)
   const name = method.slice(underscore + 1)
@@ -26,9 +30,9 @@ function isOpenToWildcard(method: string, prefix: string): boolean {
 }
 
 /** `avm.issueTx`; a wildcard has to name the namespace. */
-const OF_OTHER_CHAIN = /^[A-Za-z0-9]+\./
+const OF_OTHER_CHAIN = /^([A-Za-z0-9]+)\.(.*)$/
 /** The methods of the X-Chain, the P-Chain and the C-Chain that take a user of the node's keystore and a password. */
-const USES_KEYSTORE = /\.(?:add|create|export|import|listAddresses|mint|send)/i
+const USES_KEYSTORE = /^(?:add|create|export|import|listAddresses|mint|send)/i
 
 const OPEN_NAMESPACES: ReadonlySet<string> = new Set(['eth', 'net', 'web3', 'trace', 'ots', 'erigon', 'bor', 'rpc'])
 const TXPOOL_READS: ReadonlySet<string> = new Set(['content', 'contentFrom', 'inspect', 'status'])
