@@ -1,5 +1,5 @@
 import type { Clock } from '../clock.ts'
-import { FairQueue } from '../core/fair-share.ts'
+import { FairQueue, FairShare } from '../core/fair-share.ts'
 
 /**
  * Draws and compresses views one at a time, one client after the other, and in at most a quarter of the time, or a tenth while
@@ -8,6 +8,7 @@ import { FairQueue } from '../core/fair-share.ts'
 export class DrawingTurns {
   readonly #clock: Pick<Clock, 'monotonic' | 'after'>
   readonly #waiting = new FairQueue<() => void>()
+  readonly #places = new FairShare(MOST_WAITING)
   #restsUntil = 0
   #isBusy = false
   #isPlanned = false
@@ -16,9 +17,10 @@ export class DrawingTurns {
     this.#clock = clock
   }
 
-  /** `null` if too many wait already. `client`: by address; `null` with the token. */
+  /** `null` if too many wait already, or too many of this client. `client`: by address; `null` with the token, which always may. */
   async draw<T>(client: string | null, work: () => Promise<T>): Promise<T | null> {
-    if (this.#waiting.size >= MOST_WAITING) return null
+    if (client !== null && !this.#places.mayTake(client)) return null
+    this.#places.take(client)
     if (this.#isBusy || this.#waiting.size > 0 || this.#clock.monotonic() < this.#restsUntil) {
       await new Promise<void>((resolve) => {
         this.#waiting.add(client, resolve)
@@ -30,6 +32,7 @@ export class DrawingTurns {
     try {
       return await work()
     } finally {
+      this.#places.release(client)
       const endedAt = this.#clock.monotonic()
       const rest = this.#waiting.size > CROWD ? REST_IN_CROWD : REST_PER_DRAWING
       this.#restsUntil = endedAt + rest * (endedAt - startedAt)
@@ -57,5 +60,5 @@ const REST_PER_DRAWING = 3
 /** The same while more than `CROWD` requests wait: this many people do not open a page at once, a flood does. */
 const REST_IN_CROWD = 9
 const CROWD = 16
-/** Requests that wait to be drawn. */
+/** Requests that wait to be drawn; half of them by one client. */
 const MOST_WAITING = 256

@@ -182,10 +182,11 @@ function addAccess(app: App, options: AccessOptions, pages: Pages): void {
   app.addHook('onRequest', async (request, reply) => {
     // What follows a request without a clear end may be a part of it.
     if (ended.has(request.socket)) return reply.hijack()
-    await access.turn(request)
     const fault = headFault(request.raw)
+    // Before anything is awaited: the next request of the same packet arrives in between.
+    if (fault !== null) ended.add(request.socket)
+    await access.turn(request)
     if (fault !== null) {
-      ended.add(request.socket)
       reply.headers(HEADERS).header('connection', 'close')
       return sendProblem(reply, { status: 400, detail: `The request cannot be read: ${fault.message}.` })
     }

@@ -148,7 +148,7 @@ const PROMISES = [
     'of all requests of one client eight begin in an iteration of the event loop',
   ],
   ['a tenth while more than 16 wait', 'http/pages.test.ts', 'are drawn after a pause of %s times their drawing'],
-  ['further ones get 503', 'http/pages.test.ts', 'are refused while 256 wait'],
+  ['further ones get 503', 'http/pages.test.ts', 'are refused while 128 of one client wait, and nobody else is'],
   ['2,048 characters 404', 'http/pages.test.ts', 'answers an address of more than 2,048 characters'],
   ['are sent uncompressed', 'http/compression.test.ts', 'while two texts are compressed, others are sent as they are'],
   [

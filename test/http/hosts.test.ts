@@ -116,6 +116,22 @@ describe.each([null, new Secret('a-token-of-the-operator')])('with the token %s'
   })
 })
 
+test('what follows such a request in the same packet is not executed', async () => {
+  let probes = 0
+  const inspect = async () => {
+    probes++
+    return { kind: 'no-place' } as const
+  }
+  const setting = setUp({ inspect })
+  open.push(setting)
+  const { port } = await setting.server.listen()
+  const probe = 'GET /probe?target=avalanche/own-1 HTTP/1.1'
+
+  await askRaw(port, 'GET / HTTP/1.1', 'Host: localhost', 'Host: localhost', '', probe, 'Host: localhost')
+
+  expect(probes).toBe(0)
+})
+
 test.each([
   [{ 'sec-fetch-site': 'cross-site' }, 403],
   [{ 'sec-fetch-site': 'same-site' }, 403],

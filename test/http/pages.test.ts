@@ -88,7 +88,18 @@ describe('pages that many clients want at once', () => {
     expect(drawn).toBe(1)
   })
 
-  test('are refused while 256 wait', async () => {
+  test('are refused while 128 of one client wait, and nobody else is', async () => {
+    const fake = createFakeClock()
+    const turns = new DrawingTurns(fake)
+    const hang = () => new Promise<void>(() => {})
+    for (let n = 0; n < 128; n++) void turns.draw('10.0.0.1', hang)
+
+    expect(await turns.draw('10.0.0.1', hang)).toBeNull()
+    const others = ['10.0.0.2', null].map((client) => turns.draw(client, async () => client))
+    expect(await Promise.race([...others, Promise.resolve('waiting')])).toBe('waiting')
+  })
+
+  test('are refused while half of 256 places are taken', async () => {
     const fake = createFakeClock()
     let looks = 0
     // Drawing takes time, because each look at the clock does.
@@ -100,7 +111,7 @@ describe('pages that many clients want at once', () => {
       return answer
     })
 
-    await expect.poll(() => answered.length).toBe(300 - 256)
+    await expect.poll(() => answered.length).toBe(300 - 128)
     while (answered.length < 300) {
       await fake.advance(10)
       await new Promise((resolve) => setImmediate(resolve))
