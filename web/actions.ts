@@ -45,9 +45,10 @@ export function followActions({ settings, signOut, ask, goTo, tellFirst, known }
       if (event.target instanceof Element && event.target.closest('input, select, textarea') !== null) return
     }
     // Browsers have uses of their own for these two.
-    if (isPalette || event.key === '/') event.preventDefault()
+    const search = event.key === '/' ? document.getElementById('search') : null
+    if (isPalette || search !== null) event.preventDefault()
     // At once: what is typed next belongs into the field.
-    if (event.key === '/') return document.getElementById('search')?.focus()
+    if (search !== null) return search.focus()
     press(isPalette ? 'Ctrl+K' : event.key)
   })
 }

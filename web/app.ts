@@ -95,8 +95,8 @@ function drawNow(): void {
   const drawing = frame(now, view.draw(now))
   if (isFirst) page = takeOver(page, drawing)
   else {
-    if (missing === null) dropKept(page)
     render(drawing, page)
+    dropKept(page, missing === null)
   }
   // Text that was typed before the scripts had loaded.
   const typed = page.querySelector<HTMLInputElement>('#search')?.value
@@ -213,7 +213,7 @@ function signOut(): void {
   location.reload()
 }
 
-/** What one tab has written, the others of this browser load at once. */
+// What one tab has written, the others of this browser load at once.
 const otherTabs = new BroadcastChannel('heartline')
 otherTabs.addEventListener('message', () => void refresh())
 
@@ -242,21 +242,18 @@ function tellFirst(one: HTMLElement, event: Event): boolean {
   if (cursor?.tells(one) === true) return false
   void loadCursor(event)
     ?.then(() => cursor?.tell(one))
-    .catch(() => {})
+    .catch(() => goTo((one as HTMLAnchorElement).href))
   return true
 }
 
 // Until it is loaded, links are the browser's.
-void import('./actions.ts').then(({ followActions }) =>
-  followActions({ settings, signOut, ask, goTo, tellFirst, known: () => connection?.current() ?? null }),
-)
+function loadActions(): void {
+  const actions = { settings, signOut, ask, goTo, tellFirst, known: () => connection?.current() ?? null }
+  void import('./actions.ts').then((loaded) => loaded.followActions(actions)).catch(() => setTimeout(loadActions, 5000))
+}
+loadActions()
 
 addEventListener('popstate', () => void navigate(new URL(location.href), 'back'))
-
-interface History {
-  readonly strips: StripsView | null
-  readonly days: DaysView | null
-}
 
 let cursor: import('./cursor.ts').Cursor | null = null
 let cursorLoading: Promise<void> | null = null
@@ -272,7 +269,10 @@ function loadCursor(event: Event): Promise<void> | null {
     target.closest('.networks, .events, .days, .sheet, [data-strip], [data-chart-table]') === null
   )
     return cursorLoading
-  const data = () => (shown?.answer.ok === true ? (shown.answer.value as Partial<History> | null) : null)
+  const data = () =>
+    shown?.answer.ok === true
+      ? (shown.answer.value as { strips?: StripsView | null; days?: DaysView | null } | null)
+      : null
   const strips = () => data()?.strips ?? null
   const days = () => data()?.days ?? null
   cursorLoading = import('./readables.ts').then((loaded) => {

@@ -35,8 +35,9 @@ export async function submit(form: HTMLFormElement, { zone, goTo, signedIn, writ
 /** The address in `to`, if it is a view of this page. */
 function cameFrom(): string {
   const given = new URLSearchParams(location.search).get('to') ?? '/'
-  const to = URL.parse(given, location.origin)
-  if (to === null || to.origin !== location.origin || routeOf(to.pathname) === null) return '/'
+  if (!URL.canParse(given, location.origin)) return '/'
+  const to = new URL(given, location.origin)
+  if (to.origin !== location.origin || routeOf(to.pathname) === null) return '/'
   return to.pathname + to.search
 }
 

@@ -24,8 +24,9 @@ export function takeOver(page: HTMLElement, drawing: TemplateResult): HTMLElemen
   return own
 }
 
-/** Once their code has drawn them. */
-export function dropKept(page: HTMLElement): void {
+/** Once their code has drawn them, or there are none any more. */
+export function dropKept(page: HTMLElement, isAllLoaded: boolean): void {
+  if (!isAllLoaded && page.querySelector('.events:not([data-kept])') === null) return
   for (const section of page.querySelectorAll('[data-kept]')) section.remove()
 }
 

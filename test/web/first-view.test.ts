@@ -6,9 +6,9 @@ import { hasChromium, openChromium } from '../support/chromium.ts'
 import { removeFolder, temporaryFolder, until } from '../support/daemon.ts'
 import { checkout } from '../support/project.ts'
 
-const MOST_BYTES = 25_000
+const MOST_BYTES = 25 * 1024
 /** With what is loaded by itself once the page is live. */
-const MOST_BYTES_LATER = 29_000
+const MOST_BYTES_LATER = 29 * 1024
 
 /** A page's requests but those of the API, by path, with what came over the wire for their content. */
 async function countBytes(page: Page, blocked: readonly string[] = []): Promise<ReadonlyMap<string, number>> {

@@ -163,10 +163,17 @@ function choice(name: 'provider' | 'label', values: readonly string[], model: Mo
   const { [name]: chosen = '' } = model.route.query
   const there = [...new Set(chosen === '' ? values : [...values, chosen])].sort()
   if (there.length === 0) return nothing
+  const many = countEach(values)
   return html`<select data-ask=${name} aria-label=${ALL[name].label}>
     <option value="" ?selected=${chosen === ''}>${ALL[name].text}</option>
-    ${there.map((value) => html`<option value=${value} ?selected=${value === chosen}>${value}${counted(model, { [name]: value })}</option>`)}
+    ${there.map((value) => html`<option value=${value} ?selected=${value === chosen}>${value} (${count(many.get(value) ?? 0)})</option>`)}
   </select>`
+}
+
+function countEach(values: readonly string[]): ReadonlyMap<string, number> {
+  const counts = new Map<string, number>()
+  for (const value of values) counts.set(value, (counts.get(value) ?? 0) + 1)
+  return counts
 }
 
 const ALL = {
