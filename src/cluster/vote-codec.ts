@@ -11,9 +11,9 @@ import type { HeadStanding, Health } from '../core/verdict/health.ts'
 export function writeHealth(
   health: Health,
   turns: Turns,
-): Omit<Health, 'endpoint' | 'confirmation'> & { turns: Turns } {
+): Omit<Health, 'endpoint' | 'confirmation'> & { turns: Turns; recent: Recent | undefined } {
   const { verdict, since, conditions, lastPolledAt, validUntil, heads, liveness } = health
-  const { latencyMs, clockSkewMs, tlsNotAfter, laggingShards } = health
+  const { latencyMs, clockSkewMs, tlsNotAfter, laggingShards, confirmation } = health
   return {
     verdict,
     since,
@@ -27,15 +27,21 @@ export function writeHealth(
     tlsNotAfter,
     laggingShards,
     turns,
+    recent: verdict === 'up' && confirmation.recent.every(isGood) ? undefined : confirmation.recent.slice(-MOST_POLLS),
   }
 }
+
+type Recent = Health['confirmation']['recent']
+const isGood = ({ verdict }: Recent[number]): boolean => verdict === 'up'
 
 /** `null` if it cannot be read. */
 export function readHealth(value: unknown, endpoint: Endpoint): { health: Health; turns: Turns } | null {
   const parsed = StoredHealth.safeParse(value)
   if (!parsed.success) return null
   const said = parsed.data
-  const { verdict, since } = said
+  const { verdict, since, recent = NONE } = said
+  const turns = said.turns ?? turnsAfter(null, said)
+  const isBad = verdict !== null && verdict !== 'up'
   const health: Health = {
     endpoint,
     verdict,
@@ -48,10 +54,10 @@ export function readHealth(value: unknown, endpoint: Endpoint): { health: Health
     latencyMs: said.latencyMs,
     clockSkewMs: said.clockSkewMs,
     tlsNotAfter: said.tlsNotAfter,
-    confirmation: { verdict, since, recent: NONE, traces: NONE },
+    confirmation: { verdict, since, ...(isBad && { badSince: turns.up }), recent, traces: NONE },
     laggingShards: said.laggingShards.length === 0 ? NONE : said.laggingShards,
   }
-  return { health, turns: said.turns ?? turnsAfter(null, health) }
+  return { health, turns }
 }
 
 const NONE: readonly never[] = Object.freeze([])
@@ -77,6 +83,8 @@ const ShardNumber = z.number().int().nullable()
 const MOST_SHARDS = 64
 const MOST_CHECKS = 256
 const MOST_ENDPOINTS = 10_000
+/** That a confirmation has seen; the configuration allows more. */
+const MOST_POLLS = 64
 
 const StoredCondition = z.object({
   code: z.enum(CONDITION_CODES).exclude(['partial']),
@@ -143,6 +151,10 @@ const StoredHealth = z.object({
   tlsNotAfter: Time.nullable(),
   laggingShards: z.array(ShardNumber).max(MOST_SHARDS),
   turns: z.object({ down: Time, up: Time }).optional(),
+  recent: z
+    .array(z.object({ at: Time, verdict: z.enum(VERDICTS) }))
+    .max(MOST_POLLS)
+    .optional(),
 })
 
 const StoredWord = z.object({

@@ -165,7 +165,7 @@ export function readSaved(value: unknown): SavedEndpoint | null {
 export function latestOf(saved: SavedEndpoint | null, said: Health | undefined): SavedEndpoint | null {
   const lastPolledAt = said?.lastPolledAt ?? null
   if (said === undefined || lastPolledAt === null || (saved?.lastPolledAt ?? 0) >= lastPolledAt) return saved
-  const { verdict, since } = said
+  const { verdict, since, confirmation } = said
   const seen = said.heads.map(({ shard, height, hash, parentHash, timestamp, advancedAt }) => {
     const highest = saved?.seen.find((one) => one.shard === shard)?.seen.highest ?? height
     const head = { height, hash, parentHash, timestamp }
@@ -175,7 +175,8 @@ export function latestOf(saved: SavedEndpoint | null, said: Health | undefined):
   const traces = said.conditions.map(({ since: from, ...finding }) => {
     return { finding, since: from, seen: 1, missed: 0, confirmed: true }
   })
-  return { streaks: { verdict, since, recent: [], traces }, lastPolledAt, seen }
+  const { badSince } = confirmation
+  return { streaks: { verdict, since, badSince, recent: [], traces }, lastPolledAt, seen }
 }
 
 /** When the maintenance ends during which endpoints were saved. */

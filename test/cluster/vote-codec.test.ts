@@ -38,6 +38,7 @@ const full: Health = {
   clockSkewMs: -12.5,
   tlsNotAfter: 77,
   laggingShards: [null, 0],
+  confirmation: { ...plain.confirmation, recent: [{ at: NOW, verdict: 'up' }] },
 }
 
 const overTheWire = (value: unknown): unknown => JSON.parse(JSON.stringify(value))
@@ -48,26 +49,45 @@ test.each([
 ])('a %s health is read as it was written, for the endpoint of the reader', (_name, health) => {
   const read = readHealth(overTheWire(writeHealth(health, turns)), { ...VOTED, title: 'ours' })
 
-  const { confirmation: _ours, ...said } = health
+  const { confirmation, ...said } = health
   expect(read?.turns).toEqual(turns)
   expect(read?.health).toEqual({
     ...said,
     endpoint: { ...VOTED, title: 'ours' },
-    confirmation: { verdict: 'degraded', since: 5, recent: [], traces: [] },
+    confirmation: { verdict: 'degraded', since: 5, badSince: 5, recent: confirmation.recent, traces: [] },
   })
 })
 
-test('neither the endpoint, with its settings, nor what confirmation remembers is written', () => {
+test('neither the endpoint, with its settings, nor the traces of confirmation are written', () => {
   const written = JSON.stringify(writeHealth(full, turns))
 
   expect(written).not.toContain(VOTED.name)
-  expect(written).not.toContain('confirmation')
+  expect(written).not.toContain('traces')
 })
 
-test('a vote of an older version without turns is read, and what a newer one added is left out', () => {
-  const { turns: _unknown, ...old } = overTheWire(writeHealth(full, turns)) as Record<string, unknown>
+test('of an endpoint that is up, the latest polls are written only if one of them was bad', () => {
+  const up = { ...plain, verdict: 'up' } as const
+  const recent = [{ at: NOW, verdict: 'up' }] as const
+  const withBad = [{ at: NOW, verdict: 'down' }, ...recent] as const
+
+  const written = [recent, withBad].map((polls) => {
+    return overTheWire(writeHealth({ ...up, confirmation: { ...up.confirmation, recent: polls } }, turns))
+  })
+
+  expect(written[0]).not.toHaveProperty('recent')
+  expect(readHealth(written[1], VOTED)?.health.confirmation).toEqual({
+    verdict: 'up',
+    since: 5,
+    recent: withBad,
+    traces: [],
+  })
+})
+
+test('a vote of an older version is read without turns and latest polls, and what a newer one added is left out', () => {
+  const { turns: _turns, recent: _recent, ...old } = overTheWire(writeHealth(full, turns)) as Record<string, unknown>
 
   expect(readHealth(old, VOTED)?.turns).toEqual({ down: 5, up: 5 })
+  expect(readHealth(old, VOTED)?.health.confirmation).toMatchObject({ badSince: 5, recent: [] })
   expect(readHealth({ ...old, future: true }, VOTED)?.health).not.toHaveProperty('future')
 })
 

@@ -244,6 +244,7 @@ describe('a network that another daemon has polled', () => {
     const { verdict, since, conditions } = second.entry().health
     expect({ verdict, since }).toEqual({ verdict: 'degraded', since: first.entry().health.since })
     expect(conditions).toMatchObject([{ code: 'lagging', message: expect.stringContaining('17 blocks') }])
+    expect(second.entry().health.confirmation.badSince).toBe(first.entry().health.confirmation.badSince)
   })
 
   test('is forgotten when it polls it again: a poll in flight does not count', async () => {

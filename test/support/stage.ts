@@ -12,7 +12,7 @@ import { maintainedTimes } from '../../src/poll/maintenance-plan.ts'
 import { createPoller } from '../../src/poll/poller.ts'
 import { createScheduler } from '../../src/poll/scheduler.ts'
 import { type SelfWatch, watchSelf } from '../../src/poll/self-watch.ts'
-import { createBoard, shownState } from '../../src/state/board.ts'
+import { type Board, createBoard, shownState } from '../../src/state/board.ts'
 import { createIncidentLog } from '../../src/state/incident-log.ts'
 import type { IncidentRecord, PollRecord, SavedHealth, Store } from '../../src/store/store.ts'
 import { createFakeClock, type FakeClock } from './fake-clock.ts'
@@ -100,6 +100,7 @@ export interface StageWorld {
  */
 export interface Stage {
   readonly clock: FakeClock
+  readonly board: Board
   readonly log: readonly LogLine[]
   readonly polls: readonly PollRecord[]
   /** Starts of polls of one endpoint, on the wall clock. */
@@ -436,6 +437,7 @@ export function createStage(options: StageOptions = {}): Stage {
 
   return {
     clock,
+    board,
     log: log.lines,
     polls,
     pollsOf: (key) => starts.get(key) ?? [],

@@ -20,7 +20,10 @@ export function mergeVotes(endpoint: Endpoint, votes: readonly Vote[], quorum: Q
     return { health, confirmedBy: 1, places }
   }
   const needed = neededOf(quorum, counted.length)
-  const state = stateOf(counted, needed)
+  const state = stateOf(
+    counted.map(({ health }) => health.verdict),
+    needed,
+  )
   const said = counted.filter(({ health }) => (state === 'up' ? health.verdict === 'up' : isAtLeast(health, state)))
   return { health: mergedHealth(endpoint, counted, needed, state), confirmedBy: said.length, places }
 }
@@ -73,8 +76,8 @@ function isAtLeast({ verdict }: { readonly verdict: Verdict | null }, limit: Ver
   return verdict !== null && severity(verdict) >= severity(limit)
 }
 
-function stateOf(counted: readonly Vote[], needed: number): Verdict {
-  const count = (limit: Verdict) => counted.filter(({ health }) => isAtLeast(health, limit)).length
+function stateOf(verdicts: readonly (Verdict | null)[], needed: number): Verdict {
+  const count = (limit: Verdict) => verdicts.filter((verdict) => isAtLeast({ verdict }, limit)).length
   if (count('down') >= needed) return 'down'
   return count('down') > 0 || count('degraded') >= needed ? 'degraded' : 'up'
 }
@@ -84,23 +87,28 @@ function stateOf(counted: readonly Vote[], needed: number): Verdict {
  * crossed it; `up` also needs the last `down` to be over.
  */
 function sinceOf(counted: readonly Vote[], needed: number, state: Verdict): UnixMs {
-  const turnsOf = (limit: 'down' | 'up', isBad: boolean) =>
-    counted
-      .filter(({ health }) => isAtLeast(health, limit === 'down' ? 'down' : 'degraded') === isBad)
-      .map(({ turns }) => turns[limit])
-  const [downs, notDowns] = [turnsOf('down', true), turnsOf('down', false)]
+  const notDowns = turnsOf(counted, 'down', false)
   const toPrevent = counted.length - needed + 1
   switch (state) {
     case 'down':
-      return nth(downs, needed) ?? Number.NEGATIVE_INFINITY
-    case 'degraded': {
-      const notDown = nth(notDowns, toPrevent) ?? Number.NEGATIVE_INFINITY
-      const degraded = nth(turnsOf('up', true), needed) ?? Number.POSITIVE_INFINITY
-      return Math.max(notDown, Math.min(degraded, ...downs))
-    }
+      return nth(turnsOf(counted, 'down', true), needed) ?? Number.NEGATIVE_INFINITY
+    case 'degraded':
+      return Math.max(nth(notDowns, toPrevent) ?? Number.NEGATIVE_INFINITY, badSinceOf(counted, needed))
     case 'up':
-      return Math.max(...notDowns, nth(turnsOf('up', false), toPrevent) ?? Number.NEGATIVE_INFINITY)
+      return Math.max(...notDowns, nth(turnsOf(counted, 'up', false), toPrevent) ?? Number.NEGATIVE_INFINITY)
   }
+}
+
+/** Since when the counted vantages together have not been `up`: one that sees it down is enough. */
+function badSinceOf(counted: readonly Vote[], needed: number): UnixMs {
+  const degraded = nth(turnsOf(counted, 'up', true), needed) ?? Number.POSITIVE_INFINITY
+  return Math.min(degraded, ...turnsOf(counted, 'down', true))
+}
+
+function turnsOf(counted: readonly Vote[], limit: 'down' | 'up', isBad: boolean): readonly UnixMs[] {
+  return counted
+    .filter(({ health }) => isAtLeast(health, limit === 'down' ? 'down' : 'degraded') === isBad)
+    .map(({ turns }) => turns[limit])
 }
 
 /** `counted` are two or more. */
@@ -111,20 +119,28 @@ function mergedHealth(endpoint: Endpoint, counted: readonly Vote[], needed: numb
   const alike = same.length > 0 ? same : counted.filter(({ health }) => health.verdict !== 'down')
   const latest = latestOf(alike)
   const latencies = alike.flatMap(({ health }) => health.latencyMs ?? [])
+  const lastPolledAt = Math.max(...counted.map(({ health }) => health.lastPolledAt ?? 0))
   return {
     endpoint,
     verdict: state,
     since,
     conditions: conditionsOf(counted, needed, state, since),
-    lastPolledAt: Math.max(...counted.map(({ health }) => health.lastPolledAt ?? 0)),
+    lastPolledAt,
     validUntil: Math.max(...counted.map(validUntil)),
     heads: latest.heads,
     liveness: latest.liveness,
     latencyMs: nth(latencies, Math.ceil(latencies.length / 2)),
     clockSkewMs: latest.clockSkewMs,
     tlsNotAfter: latest.tlsNotAfter,
-    confirmation: { verdict: state, since, recent: [], traces: [] },
+    confirmation: state === 'up' ? { verdict: state, since, recent: NONE, traces: NONE } : badConfirmation(),
     laggingShards: latest.laggingShards,
+  }
+
+  /** Places have no polls in common, but their latest ones tell whether the endpoint is coming back. */
+  function badConfirmation(): Health['confirmation'] {
+    const latestPolls = counted.map(({ health }) => health.confirmation.recent.at(-1)?.verdict ?? health.verdict)
+    const recent = [{ at: lastPolledAt, verdict: stateOf(latestPolls, needed) }]
+    return { verdict: state, since, badSince: badSinceOf(counted, needed), recent, traces: NONE }
   }
 }
 
@@ -134,7 +150,7 @@ function latestOf(votes: readonly Vote[]): Health {
   return others.reduce((a, b) => ((b.lastPolledAt ?? 0) > (a.lastPolledAt ?? 0) ? b : a), first)
 }
 
-const NONE: readonly Condition[] = Object.freeze([])
+const NONE: readonly never[] = Object.freeze([])
 
 /** A condition and the vantages that have it, in the order of their names. */
 interface Said {
