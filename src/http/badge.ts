@@ -1,15 +1,19 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { percent } from '../../web/views/format.ts'
-import { isUnstable, lookOf, tally, toneOf } from '../../web/views/model.ts'
+import { isUnstable, lookOf, type Marked, tally, toneOf } from '../../web/views/model.ts'
+import type { UnixMs } from '../core/time.ts'
+import { networkState } from '../core/verdict/network-state.ts'
+import { type BoardNetwork, knownStanding, shownState } from '../state/board.ts'
+import type { IncidentLog } from '../state/incident-log.ts'
 import { sendKnown, tagOf } from './negotiation.ts'
 import { oneOf } from './parameters.ts'
 import { sendUnknown } from './problem.ts'
 import { type App, EndpointPath, NetworkPath, NOT_MODIFIED, operation, type RouteDeps, text } from './route.ts'
 import type { Scopes } from './scopes.ts'
-import { endpointView, networkView, overallState } from './status-views.ts'
+import { endpointView } from './status-views.ts'
 import { escaped } from './template-text.ts'
-import type { Audience, EndpointView, NetworkView, StateView } from './wire-status.ts'
+import type { Audience, EndpointView, StateView } from './wire-status.ts'
 
 /** Embedded badges may be slightly out of date. */
 const CACHING = 'public, max-age=30'
@@ -49,8 +53,9 @@ export function registerBadge(
     const entry = board.entry(request.params.network, request.params.endpoint)
     if (entry === undefined) return sendUnknown(reply, 'endpoint')
     const view = endpointView(entry, incidents.of(entry.health.endpoint), clock.now(), request.audience)
-    const isHalted = board.network(request.params.network)?.standing.halted === true
-    const of = { audience: request.audience, isHalted }
+    const network = board.network(request.params.network)
+    const halted = network === undefined ? null : knownStanding(network, clock.now()).halted
+    const of = { audience: request.audience, halted }
     const body = badgeSvg(badgeOf(request.query.type ?? 'state', view, of))
     return send(request, reply, body)
   })
@@ -66,8 +71,9 @@ export function registerBadge(
     const { board, incidents } = scopes[request.audience]
     const network = board.network(request.params.network)
     if (network === undefined) return sendUnknown(reply, 'network')
-    const view = networkView(network, incidents, clock.now(), request.audience)
-    return send(request, reply, badgeSvg({ label: view.title, ...standingOf(view.state, [view]) }))
+    const marked = markedOf(network, incidents, clock.now())
+    const { title: label } = network.standing.network
+    return send(request, reply, badgeSvg({ label, ...standingOf(marked.state, [marked]) }))
   })
 
   const wholeRoute = operation({
@@ -78,9 +84,10 @@ export function registerBadge(
   })
   app.get('/badge.svg', wholeRoute, (request, reply) => {
     const { board, incidents } = scopes[request.audience]
-    const views = board.networks().map((network) => networkView(network, incidents, clock.now(), request.audience))
-    const state = overallState(board.networks(), clock.now())
-    return send(request, reply, badgeSvg({ label: title, ...standingOf(state, views) }))
+    const now = clock.now()
+    const marked = board.networks().map((network) => markedOf(network, incidents, now))
+    const state = networkState(marked.map((network) => network.state))
+    return send(request, reply, badgeSvg({ label: title, ...standingOf(state, marked) }))
   })
 }
 
@@ -89,8 +96,19 @@ function send(request: FastifyRequest, reply: FastifyReply, svg: string): Fastif
   return sendKnown(request, reply, tagOf(svg)) ?? reply.type('image/svg+xml; charset=utf-8').send(svg)
 }
 
+/** Only what a badge shows: whole views of 300 endpoints took milliseconds. */
+function markedOf(of: BoardNetwork, incidents: Pick<IncidentLog, 'of'>, now: UnixMs): Marked {
+  const { halted, forked } = knownStanding(of, now)
+  const endpoints = of.endpoints.map((entry) => {
+    const incident = incidents.of(entry.health.endpoint)
+    return { state: shownState(entry, now), flapping: incident?.flapping ?? false, incident: incident?.id ?? null }
+  })
+  const state = networkState(endpoints.map((endpoint) => endpoint.state))
+  return { state, halted: halted === true, forked: forked === true, endpoints }
+}
+
 /** `up`, `2 of 3 up`, `unstable`, `halted`. */
-function standingOf(state: StateView, networks: readonly NetworkView[]): Omit<Badge, 'label'> {
+function standingOf(state: StateView, networks: readonly Marked[]): Omit<Badge, 'label'> {
   const endpoints = networks.flatMap((network) => network.endpoints)
   const tone = toneOf(state, networks)
   // One network that is down does not put the others down.
@@ -108,8 +126,8 @@ const LEAST_COVERAGE = 0.5
 
 interface Of {
   readonly audience: Audience
-  /** Whether its chain is. */
-  readonly isHalted: boolean
+  /** Whether its chain is; `null` while no endpoint has a current head. */
+  readonly halted: boolean | null
 }
 
 function badgeOf(type: (typeof TYPES)[number], view: EndpointView, of: Of): Badge {
@@ -128,23 +146,23 @@ function badgeOf(type: (typeof TYPES)[number], view: EndpointView, of: Of): Badg
   }
 }
 
-function lagOf({ heads, state, conditions }: EndpointView, { audience, isHalted }: Of): Omit<Badge, 'label'> {
+function lagOf({ heads, state, conditions }: EndpointView, { audience, halted }: Of): Omit<Badge, 'label'> {
   // The public may not see heights, but may see whether an endpoint lags.
   const isForked = state === 'degraded' && conditions.some(({ code }) => code === 'forked')
   if (isForked) return { value: 'forked', tone: state }
   const isBehind = conditions.some(({ code }) => code === 'lagging' || code === 'stalled')
   // A halted chain has no current head.
-  const atHead = isHalted
+  const atHead = halted
     ? ({ value: 'chain halted', tone: 'degraded' } as const)
     : ({ value: 'at head', tone: 'up' } as const)
   if (audience === 'public') {
-    if (state !== 'up' && state !== 'degraded') return { value: 'not known', tone: 'unknown' }
+    if (halted === null || (state !== 'up' && state !== 'degraded')) return { value: 'not known', tone: 'unknown' }
     return isBehind ? { value: 'behind', tone: state } : atHead
   }
   const lags = heads.map(({ lag_blocks: lag }) => lag)
   if (lags.length === 0 || lags.includes(null)) return { value: 'not known', tone: 'unknown' }
   const most = Math.max(...lags.map((lag) => lag ?? 0))
-  if (most === 0 && (isHalted || !isBehind)) return atHead
+  if (most === 0 && (halted || !isBehind)) return atHead
   const value = most === 0 ? 'at head again' : `${most} ${most === 1 ? 'block' : 'blocks'} behind`
   return { value, tone: isBehind ? (state === 'down' ? 'down' : 'degraded') : 'up' }
 }

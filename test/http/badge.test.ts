@@ -121,6 +121,24 @@ describe('a badge', () => {
     }
   })
 
+  test('claims nothing about the chain while no endpoint has a current head', async () => {
+    const { server, world, clock } = setUp({ options: { token: new Secret('a-token-of-the-operator') } })
+    await world.pollAll()
+    const network = world.board.network('avalanche')
+    if (network === undefined) throw new Error('no network')
+    world.board.putStanding({ ...network.standing, halted: true }, true)
+
+    for (let poll = 0; poll < 4; poll++) {
+      await clock.advance(OWN.intervalMs)
+      for (const of of [OWN, OTHER]) await world.poll(of, { heads: [] })
+    }
+
+    const state = await server.inject('/badge/avalanche/own-1.svg')
+    const lag = await server.inject('/badge/avalanche/own-1.svg?type=lag')
+    expect(spoken(state.body)).toBe('Own node 1: up')
+    expect(spoken(lag.body)).toBe('Own node 1, lag: not known')
+  })
+
   test('of an endpoint that is up for the moment says that it is unstable', async () => {
     const { server, world, incidents } = setUp()
     await world.pollAll()

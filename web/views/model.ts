@@ -81,7 +81,7 @@ export function inOrderOf<T extends { readonly name: string }>(
   return [...things].sort((a, b) => place(a) - place(b))
 }
 
-export function tally(endpoints: readonly EndpointView[]): Record<StateView, number> {
+export function tally(endpoints: readonly Pick<EndpointView, 'state'>[]): Record<StateView, number> {
   const counts: Record<StateView, number> = { up: 0, degraded: 0, down: 0, maintenance: 0, unknown: 0 }
   for (const { state } of endpoints) counts[state]++
   return counts
@@ -95,8 +95,11 @@ export function worstHead(endpoint: Pick<EndpointView, 'heads'>): EndpointView['
   )
 }
 
+/** What tells how an endpoint is. */
+export type Standing = Pick<EndpointView, 'state' | 'flapping' | 'incident'>
+
 /** Up at the moment, with an open incident: it may be down in the next minute. */
-export function isUnstable({ state, flapping, incident }: EndpointView): boolean {
+export function isUnstable({ state, flapping, incident }: Standing): boolean {
   return state === 'up' && (flapping || incident !== null)
 }
 
@@ -134,7 +137,9 @@ export function atHead(endpoints: readonly EndpointView[]): number {
   return endpoints.filter((endpoint) => isAtHead(endpoint) ?? endpoint.state === 'up').length
 }
 
-type Marked = Pick<NetworkView, 'state' | 'halted' | 'forked' | 'endpoints'>
+export interface Marked extends Pick<NetworkView, 'state' | 'halted' | 'forked'> {
+  readonly endpoints: readonly Standing[]
+}
 
 /** The state to display for networks: an unknown or unstable endpoint, or a halted or forked chain, must not look healthy. */
 export function toneOf(state: StateView, networks: readonly Marked[]): StateView {
