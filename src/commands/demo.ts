@@ -22,8 +22,14 @@ export interface DemoOptions extends Overrides {
   readonly cluster?: boolean
 }
 
-const DEMO_NOTE =
-  'This is a demo: the nodes, their faults and their history are simulated. Monitor your own: heartline probe --url URL'
+const DEMO_NOTE = {
+  text: 'This is a demo: the nodes, their faults and their history are simulated. Monitor your own: heartline probe --url URL',
+  links: [
+    { text: 'Incidents', url: '/incidents' },
+    { text: 'Block arrival', url: '/networks/ethereum' },
+    { text: 'Gateway', url: '/gateway' },
+  ],
+}
 
 const USUAL_PORT = 9780
 const USUAL_GATEWAY_PORT = 9781
@@ -49,7 +55,7 @@ export async function demo(
     const start = async (page: number, gateway: number): Promise<Daemon | null> => {
       const file = {
         ...nodes.config,
-        announcements: [{ text: DEMO_NOTE }],
+        announcements: [DEMO_NOTE],
         server: { listen: `127.0.0.1:${page}` },
         store: { path: join(folder, 'demo.db') },
         notify: {

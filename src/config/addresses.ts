@@ -78,6 +78,19 @@ export const databaseUrl = textual(
 
 export const publicUrl = textual(URL_EXPECTED, 'url', URL_PATTERN, parseBaseUrl)
 
+/** For readers of the page: never a script, nor a secret in user or password. */
+export const link = textual(
+  'an http(s) URL without user, or a path that starts with one /',
+  'url',
+  '^(?:https?://|/(?!/))',
+  (text) => {
+    if (/^\/(?![/\\])[^\s\\]{0,2000}$/.test(text)) return text
+    if (!/^https?:\/\/[^\s\\]{1,2000}$/i.test(text) || !URL.canParse(text)) return undefined
+    const { username, password } = new URL(text)
+    return username === '' && password === '' ? text : undefined
+  },
+)
+
 /** A web origin (RFC 6454): scheme, host and port; or `*`. */
 export const origin = textual(
   'an origin such as https://app.example.org (scheme, host and perhaps a port, without a path), or *',

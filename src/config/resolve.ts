@@ -56,7 +56,12 @@ export function resolve(file: ConfigFile, source: Source) {
     notify: notifySettings(file.notify, (path) => textOf(path, source)),
     metrics: { sparse: file.metrics.sparse },
     maintenance: file.maintenance.map((window) => maintenanceWindow(window, names)),
-    announcements: file.announcements.map(({ text, from = null, until = null }) => ({ text, from, until })),
+    announcements: file.announcements.map(({ text, links, from = null, until = null }) => ({
+      text,
+      links,
+      from,
+      until,
+    })),
     log: file.log,
   }
 }

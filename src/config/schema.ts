@@ -61,6 +61,15 @@ const maintenance = mapping('A planned window: either `schedule` and `duration`,
 
 const announcement = mapping('A notice at the top of every page, also for readers without the token.', {
   text: s.announcement({ description: 'Plain text.' }),
+  links: list(
+    mapping('A link.', {
+      text: s.title({ description: 'What readers see.' }),
+      url: address.link({
+        description: 'Where it leads: an http(s) URL, or a path of this page such as `/incidents`.',
+      }),
+    }),
+    { description: 'Links after the text.', defaultText: 'none' },
+  ).default([]),
   from: s.instant({ description: 'Shown from this time on.', defaultText: 'at once' }).optional(),
   until: s.instant({ description: 'Shown until this time.', defaultText: 'until it is removed' }).optional(),
 })

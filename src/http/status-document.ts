@@ -62,7 +62,7 @@ export function createStatusWriter({ board, incidents, clock, observer, cluster,
   function announcementsJson(now: UnixMs): string {
     const ahead = board.announcements().filter(({ until }) => until === null || until > now)
     return JSON.stringify(
-      ahead.map(({ text, from, until }) => ({ text, from: timeOrNull(from), until: timeOrNull(until) })),
+      ahead.map(({ text, links, from, until }) => ({ text, links, from: timeOrNull(from), until: timeOrNull(until) })),
     )
   }
 

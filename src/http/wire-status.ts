@@ -157,6 +157,7 @@ export type MaintenanceView = z.infer<typeof MaintenanceView>
 /** A notice of the operator that is shown now or later, between `from` and `until`. */
 const AnnouncementView = shape('Announcement', {
   text: z.string(),
+  links: z.array(z.object({ text: z.string(), url: z.string() })),
   from: Time.nullable(),
   until: Time.nullable(),
 })

@@ -142,6 +142,7 @@ export function createBoard({ countsChanges = true } = {}): WritableBoard {
 /** An operator's notice for readers of the page; `null` for a time without limit. */
 export interface Announcement {
   readonly text: string
+  readonly links: readonly { readonly text: string; readonly url: string }[]
   readonly from: UnixMs | null
   readonly until: UnixMs | null
 }

@@ -193,6 +193,11 @@ const EXPECTED: Readonly<Record<string, readonly string[]>> = {
   'maintenance-without-duration': ['maintenance[0].duration: schedule needs a duration'],
   'maintenance-without-until': ['maintenance[0].until: from needs an until'],
   'maintenance-without-from': ['maintenance[0].from: until needs a from'],
+  'announcement-link-script': [
+    'announcements[0].links[0].url: expected an http(s) URL without user, or a path that starts with one /',
+    'announcements[0].links[1].url: expected an http(s) URL without user, or a path that starts with one /',
+    'announcements[0].links[2].url: expected an http(s) URL without user, or a path that starts with one /',
+  ],
   'announcement-until-before-from': ['announcements[0].until: expected to be later than from'],
   'maintenance-until-before-from': ['maintenance[0].until: expected to be later than from'],
   'maintenance-duration-with-from': ['maintenance[0].duration: belongs to schedule; from has until'],

@@ -731,17 +731,18 @@ describe('a strip', () => {
   })
 })
 
-test('announcements stand on top as text, each between its times', () => {
+test('announcements stand on top as text with links, each between its times', () => {
   const at = (minutes: number) => new Date(NOW + 60_000 * minutes).toISOString()
   const announcements = [
-    { text: 'Now <b>and</b> always', from: null, until: null },
-    { text: 'Later', from: at(1), until: null },
-    { text: 'Over', from: null, until: at(-1) },
-    { text: 'Until noon', from: at(-1), until: at(1) },
+    { text: 'Now <b>and</b> always', links: [], from: null, until: null },
+    { text: 'Later', links: [], from: at(1), until: null },
+    { text: 'Over', links: [], from: null, until: at(-1) },
+    { text: 'Until noon', links: [{ text: 'What <i>to</i> do', url: '/"><script>' }], from: at(-1), until: at(1) },
   ]
   const page = draw(aStatus([aNetwork('one', [anEndpoint('a')])], { announcements }))
 
-  expect(all(page, '.announcement').map(text)).toEqual(['Now <b>and</b> always', 'Until noon'])
+  expect(all(page, '.announcement').map(text)).toEqual(['Now <b>and</b> always', 'Until noon What <i>to</i> do'])
+  expect(page.querySelector('.announcement a')?.getAttribute('href')).toBe('/"><script>')
 })
 
 describe('a member of a cluster', () => {

@@ -74,7 +74,10 @@ function announcements({ status, nowMs }: Model): readonly TemplateResult[] {
   const shown = (status?.announcements ?? []).filter(
     ({ from, until }) => (from === null || Date.parse(from) <= nowMs) && (until === null || Date.parse(until) > nowMs),
   )
-  return shown.map(({ text }) => html`<p class="announcement" role="note">${text}</p>`)
+  return shown.map(
+    ({ text, links }) =>
+      html`<p class="announcement" role="note">${text} ${links.map((link) => html`<a href=${link.url}>${link.text}</a> `)}</p>`,
+  )
 }
 
 /** What readers must know of a cluster: that they see only a part of it, or that its members disagree on what to monitor. */
