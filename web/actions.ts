@@ -11,10 +11,12 @@ export function followActions({ settings, signOut, ask, goTo, tellFirst, known }
 
   document.addEventListener('click', (event) => {
     if (!(event.target instanceof Element)) return
-    const button = event.target.closest<HTMLElement>('[data-set], [data-fold], [data-act]')
-    const { set, fold, act } = button?.dataset ?? {}
+    const button = event.target.closest<HTMLElement>('[data-set], [data-fold], [data-save], [data-act]')
+    const { set, fold, save, act } = button?.dataset ?? {}
     if (set === 'theme' || set === 'zone' || set === 'density') return settings.change(nextOf(settings.current(), set))
-    if (fold !== undefined) return settings.change(folded(settings.current(), fold))
+    const { folded, saved } = settings.current()
+    if (fold !== undefined) return settings.change({ folded: toggled(folded, fold) })
+    if (save !== undefined) return settings.change({ saved: toggled(saved, save) })
     if (act === 'sign-out') return signOut()
     if (act === 'palette') return press('Ctrl+K')
     if (act === 'help') return press('?')
@@ -77,9 +79,8 @@ function nextOf({ theme, zone, density }: Settings, what: 'theme' | 'zone' | 'de
   }
 }
 
-function folded({ folded: before }: Settings, network: string): Partial<Settings> {
-  const others = before.filter((name) => name !== network)
-  return { folded: others.length < before.length ? others : [...before, network] }
+function toggled(list: readonly string[], one: string): readonly string[] {
+  return list.includes(one) ? list.filter((other) => other !== one) : [...list, one]
 }
 
 function copyBeside(button: HTMLElement): void {

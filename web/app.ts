@@ -1,6 +1,7 @@
 import type { DaysView, StripsView } from '../src/http/wire-history.ts'
 import { loadStyle, markSnapshot, showState } from './document.ts'
 import { checkDaemon, follow, type LiveConnection } from './live.ts'
+import { followReader } from './reading.ts'
 import { overviewApi } from './request.ts'
 import { audienceName, storeToken, token } from './session.ts'
 import { createSettings } from './settings.ts'
@@ -39,7 +40,16 @@ let connection: LiveConnection | null = null
 /** The address that the user opened while the daemon could not be reached. */
 let failedNavigation: { readonly url: URL; readonly how: 'push' | 'back'; readonly navigations: number } | null = null
 const settings = createSettings(draw)
-let holdsOrder: typeof import('./readables.ts').holdsOrder | null = null
+const past = () =>
+  shown?.answer.ok === true
+    ? (shown.answer.value as { strips?: StripsView | null; days?: DaysView | null } | null)
+    : null
+const reading = followReader({
+  strips: () => past()?.strips ?? null,
+  days: () => past()?.days ?? null,
+  zone: () => settings.current().zone,
+  goTo,
+})
 /** What endpoints and open incidents are ordered by. */
 let order: Model | null = null
 
@@ -79,19 +89,17 @@ function drawNow(): void {
   const current = shown === null ? null : model(shown)
   if (shown === null || current === null) return
   // Another address asks for another order.
-  if (order?.route !== shown.route || holdsOrder?.(page) !== true) order = current
+  if (order?.route !== shown.route || !reading.holdsOrder(page)) order = current
   const now = { ...current, orderedBy: order }
   wasStale = now.contact.kind === 'stale'
   if (now.status === null && !isTakenOver) return markSnapshot(page, now)
   const view = shown.drawnView
   const isFirst = !isTakenOver
+  const styling = styleFor(view, now)
   const missing = view.prepare?.(now, isFirst) ?? null
-  if (missing !== null) {
-    void missing.then(draw, () => {})
-    if (isFirst) return
-  }
-  const style = view.styleOf?.(now) ?? null
-  if (style !== null) void loadStyle(style)
+  if (missing !== null) void missing.then(draw, () => {})
+  if (styling !== null) return void styling.then(draw)
+  if (missing !== null && isFirst) return
   const drawing = frame(now, view.draw(now))
   if (isFirst) page = takeOver(page, drawing)
   else {
@@ -106,6 +114,12 @@ function drawNow(): void {
   showState(view, now)
   const charts = view.charts?.(now)
   if (charts !== undefined) drawCharts(charts)
+}
+
+/** `null` if the style sheet that only this model needs is there, or there is none. */
+function styleFor(view: View, now: Model): Promise<void> | null {
+  const style = view.styleOf?.(now) ?? null
+  return style === null ? null : loadStyle(style)
 }
 
 function drawCharts(group: ChartGroup): void {
@@ -128,6 +142,10 @@ async function navigate(url: URL, how: 'start' | 'push' | 'back'): Promise<void>
     const { view } = await LOADERS[route.view]()
     if (view.hasStyle) await loadStyle(route.view)
     next = await showAnswer(route, view, await load(view, route))
+    const now = model(next)
+    // Drawn at once as it stays: not a list before the wall, nor without its style sheet.
+    if (how !== 'start' && now !== null)
+      await Promise.all([styleFor(next.drawnView, now), next.drawnView.prepare?.(now)])
   } catch {
     if (how === 'start') return
     // The view's files are gone because the daemon was updated. If the daemon is gone, a page load would show the browser's error page.
@@ -160,8 +178,9 @@ function goTo(path: string): void {
 }
 
 async function showAnswer(route: Route, view: View, answer: Answer<unknown>): Promise<Shown> {
-  const drawnView = answer.ok ? view : (await import('./views/notice.ts')).noticeView(answer.why)
-  return { route, view, answer, drawnView }
+  if (answer.ok) return { route, view, answer, drawnView: view }
+  const [{ noticeView }] = await Promise.all([import('./views/notice.ts'), loadStyle('notice')])
+  return { route, view, answer, drawnView: noticeView(answer.why) }
 }
 
 /** Search, filter and order are in the address, so that it can be sent. */
@@ -237,52 +256,21 @@ document.addEventListener('submit', (event) => {
   if (event.target instanceof HTMLFormElement) void submitForm(event.target)
 })
 
-/** Tells what the first tap on this element asks for; `false` if that is shown already. */
-function tellFirst(one: HTMLElement, event: Event): boolean {
-  if (cursor?.tells(one) === true) return false
-  void loadCursor(event)
-    ?.then(() => cursor?.tell(one))
-    .catch(() => goTo((one as HTMLAnchorElement).href))
-  return true
-}
-
 // Until it is loaded, links are the browser's.
 function loadActions(): void {
-  const actions = { settings, signOut, ask, goTo, tellFirst, known: () => connection?.current() ?? null }
+  const actions = {
+    settings,
+    signOut,
+    ask,
+    goTo,
+    tellFirst: reading.tellFirst,
+    known: () => connection?.current() ?? null,
+  }
   void import('./actions.ts').then((loaded) => loaded.followActions(actions)).catch(() => setTimeout(loadActions, 5000))
 }
 loadActions()
 
 addEventListener('popstate', () => void navigate(new URL(location.href), 'back'))
-
-let cursor: import('./cursor.ts').Cursor | null = null
-let cursorLoading: Promise<void> | null = null
-/** What the reader came to last, perhaps while the code was loading. */
-let latest: Event
-
-function loadCursor(event: Event): Promise<void> | null {
-  latest = event
-  const { target } = event
-  if (
-    cursorLoading !== null ||
-    !(target instanceof Element) ||
-    target.closest('.networks, .events, .days, .sheet, [data-strip], [data-chart-table]') === null
-  )
-    return cursorLoading
-  const data = () =>
-    shown?.answer.ok === true
-      ? (shown.answer.value as { strips?: StripsView | null; days?: DaysView | null } | null)
-      : null
-  const strips = () => data()?.strips ?? null
-  const days = () => data()?.days ?? null
-  cursorLoading = import('./readables.ts').then((loaded) => {
-    cursor = loaded.readAll({ strips, days, zone: () => settings.current().zone, goTo }, latest)
-    holdsOrder = loaded.holdsOrder
-  })
-  return cursorLoading
-}
-document.addEventListener('pointerover', (event) => void loadCursor(event))
-document.addEventListener('focusin', (event) => void loadCursor(event))
 
 let refreshed = performance.now()
 // Ages grow and silence must be noticed without any event.

@@ -35,17 +35,27 @@ function lostNote(text: string): HTMLElement {
   return note
 }
 
-/** Resolves when the style sheet of a view is there, or cannot be loaded. */
-export function loadStyle(name: string): Promise<void> {
-  const { href } = new URL(`./views/${name}.css`, import.meta.url)
-  if (document.querySelector(`link[href="${new URL(href).pathname}"]`) !== null) return Promise.resolve()
-  return new Promise((resolve) => {
-    const link = document.createElement('link')
-    link.rel = 'stylesheet'
-    link.href = new URL(href).pathname
+const styles = new Map<string, Promise<void> | null>()
+
+/** Resolves when the style sheet of a view is there, or cannot be loaded; `null` if that is so already. */
+export function loadStyle(name: string): Promise<void> | null {
+  const known = styles.get(name)
+  if (known !== undefined) return known
+  const href = new URL(`./views/${name}.css`, import.meta.url).pathname
+  // The daemon's links hold up the scripts.
+  if (document.querySelector(`link[href="${href}"]`) !== null) return null
+  const link = document.createElement('link')
+  link.rel = 'stylesheet'
+  link.href = href
+  const loading = new Promise<void>((resolve) => {
+    const end = () => {
+      styles.set(name, null)
+      resolve()
+    }
     // A view is readable without its style sheet.
-    link.addEventListener('load', () => resolve())
-    link.addEventListener('error', () => resolve())
-    document.head.append(link)
+    for (const type of ['load', 'error']) link.addEventListener(type, end)
   })
+  styles.set(name, loading)
+  document.head.append(link)
+  return loading
 }

@@ -4,8 +4,9 @@ import type { LiveConnection } from './live.ts'
 export function press(key: string, page: PageKeys): void {
   // A dialog has the keys for itself, but for those that open and close one.
   if (key !== '?' && key !== 'Ctrl+K' && document.querySelector('dialog[open]') !== null) return
-  const place = isGoing ? PLACES[key] : undefined
-  isGoing = key === 'g' && !isGoing
+  const nowMs = performance.now()
+  const place = nowMs < goesUntilMs ? PLACES[key] : undefined
+  goesUntilMs = key === 'g' && place === undefined ? nowMs + GOES_FOR_MS : 0
   if (place !== undefined) return page.goTo(place)
   switch (key) {
     case 'Ctrl+K':
@@ -32,8 +33,9 @@ function openPalette({ goTo, known }: PageKeys): void {
 /** A file that cannot be loaded: the page says elsewhere that the daemon does not respond. */
 function ignored(): void {}
 
-/** After `g`. */
-let isGoing = false
+/** How long a letter after `g` names a view. */
+const GOES_FOR_MS = 2000
+let goesUntilMs = 0
 
 const PLACES: Readonly<Record<string, string>> = {
   o: '/',

@@ -5,9 +5,9 @@ export function createSettings(changed: () => void): SettingsStore {
 
   function change(next: Partial<Settings>): void {
     settings = { ...settings, ...next }
-    const { theme, zone, density, layout, folded } = settings
+    const { theme, density } = settings
     try {
-      localStorage.setItem(STORAGE_KEY, JSON.stringify({ theme, zone, density, layout, folded }))
+      localStorage.setItem(STORAGE_KEY, JSON.stringify(settings))
     } catch {
       // Without storage the settings last while the page is open.
     }
@@ -32,7 +32,7 @@ export const THEMES = ['auto', 'light', 'dark'] as const
 /** Only values that this version knows: another version may have stored others. */
 function stored(): Partial<Settings> {
   try {
-    const { theme, zone, density, layout, folded } = JSON.parse(
+    const { theme, zone, density, layout, folded, saved } = JSON.parse(
       localStorage.getItem(STORAGE_KEY) ?? '{}',
     ) as Partial<Settings>
     return {
@@ -40,9 +40,14 @@ function stored(): Partial<Settings> {
       ...(zone === 'utc' ? { zone } : {}),
       ...(density === 'dense' ? { density } : {}),
       ...(layout === 'list' || layout === 'wall' ? { layout } : {}),
-      ...(Array.isArray(folded) ? { folded: folded.filter((name) => typeof name === 'string') } : {}),
+      folded: textsOf(folded),
+      saved: textsOf(saved),
     }
   } catch {
     return {}
   }
+}
+
+function textsOf(list: unknown): readonly string[] {
+  return Array.isArray(list) ? list.filter((one) => typeof one === 'string') : []
 }

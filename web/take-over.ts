@@ -27,7 +27,13 @@ export function takeOver(page: HTMLElement, drawing: TemplateResult): HTMLElemen
 /** Once their code has drawn them, or there are none any more. */
 export function dropKept(page: HTMLElement, isAllLoaded: boolean): void {
   if (!isAllLoaded && page.querySelector('.events:not([data-kept])') === null) return
-  for (const section of page.querySelectorAll('[data-kept]')) section.remove()
+  for (const section of page.querySelectorAll('[data-kept]')) {
+    const focused = section.querySelector(':focus')?.getAttribute('href')
+    section.remove()
+    if (typeof focused !== 'string') continue
+    const same = page.querySelector<HTMLElement>(`.events a[href="${CSS.escape(focused)}"]`)
+    ;(same ?? page.querySelector<HTMLElement>('h1'))?.focus({ preventScroll: true })
+  }
 }
 
 interface Path {

@@ -128,7 +128,8 @@ export function registerPage(app: App, deps: PageRoutesDeps) {
       access: model.access,
       brand: model.brand,
       version: model.access === 'closed' ? null : deps.version,
-      view: name === null ? null : { name, styles: stylesOf(view, name, model) },
+      view: name,
+      styles: (name === null ? ['notice'] : stylesOf(view, name, model)).map((one) => `views/${one}.css`),
       body: templateText(frame(model, view.draw(model))),
       assets,
     })
@@ -216,8 +217,7 @@ function lastOfEach(query: Record<string, string | string[]>): Record<string, st
 }
 
 function stylesOf(view: View, name: ViewName, model: Model): readonly string[] {
-  const names = [view.hasStyle ? name : null, view.styleOf?.(model) ?? null]
-  return names.flatMap((one) => (one === null ? [] : [`views/${one}.css`]))
+  return [view.hasStyle ? name : null, view.styleOf?.(model) ?? null].filter((one) => one !== null)
 }
 
 interface PageDocument {
@@ -227,17 +227,20 @@ interface PageDocument {
   readonly access: Access
   readonly brand: Model['brand']
   readonly version: string | null
-  /** `null` for a notice, which has no script or style of its own. */
-  readonly view: { readonly name: string; readonly styles: readonly string[] } | null
+  /** `null` for a notice, which has no script of its own. */
+  readonly view: string | null
+  /** Besides that of all views. */
+  readonly styles: readonly string[]
   /** HTML. */
   readonly body: string
   readonly assets: Assets
 }
 
 /** The document around a view, readable before any script has run. */
-function pageDocument({ title, icon, access, brand, version, view, body, assets }: PageDocument): string {
-  const script = view === null ? [] : [`views/${view.name}.js`]
-  const styles = ['style.css', ...(view?.styles ?? [])]
+function pageDocument({ title, icon, access, brand, version, view, body, ...rest }: PageDocument): string {
+  const { assets } = rest
+  const script = view === null ? [] : [`views/${view}.js`]
+  const styles = ['style.css', ...rest.styles]
   const preloads = assets.closure('app.js', ...script)
   return `<!doctype html>
 <html lang="en">

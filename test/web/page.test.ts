@@ -1,3 +1,4 @@
+import type { Page } from 'playwright-core'
 import { describe, expect, test } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
 import { Secret } from '../../src/secret.ts'
@@ -7,6 +8,20 @@ import { findingsInAllLooks, hasChromium, type Look, openChromium, type Seen } f
 import { incident } from '../support/incident.ts'
 import { bad, endpoint, good, head, liveness, network, nodeCheck } from '../support/network.ts'
 import { aClusterReport, aPlace, DISAGREEING, PARTIAL, putPlaces } from '../support/places.ts'
+
+/** Holds requests of these addresses back until they are let go. */
+async function hold(page: Page, glob: string): Promise<{ readonly asked: Promise<void>; readonly letGo: () => void }> {
+  let letGo = () => {}
+  let ask = () => {}
+  const held = new Promise<void>((resolve) => (letGo = resolve))
+  const asked = new Promise<void>((resolve) => (ask = resolve))
+  await page.route(glob, async (route) => {
+    ask()
+    await held
+    await route.continue()
+  })
+  return { asked, letGo }
+}
 
 /** Networks of so many endpoints each. */
 function fleet(networks: number, endpoints: number) {
@@ -160,14 +175,7 @@ describe.runIf(hasChromium)('the page in Chromium', () => {
     await setting.world.pollAll()
     const address = await serve(setting)
     const page = await blank({ height: 300 })
-    let letGo = () => {}
-    const held = new Promise<void>((resolve) => {
-      letGo = resolve
-    })
-    await page.route('**/api/v1/events', async (route) => {
-      await held
-      await route.continue()
-    })
+    const { letGo } = await hold(page, '**/api/v1/events')
     await page.goto(address)
     await page.locator('.lamp.wait').waitFor()
     await page.locator('#search').fill('node')
@@ -180,6 +188,41 @@ describe.runIf(hasChromium)('the page in Chromium', () => {
     expect(await page.evaluate(() => document.activeElement?.textContent)).toBe('Own node 2')
     expect(await page.evaluate(() => Math.round(scrollY))).toBe(120)
     expect(await page.locator('#search').inputValue()).toBe('node')
+  })
+
+  test('keeps the focus on an open incident when its own code draws it', async () => {
+    const setting = setUp({ realClock: systemClock })
+    await setting.world.pollAll()
+    setting.incidents.put(incident({ openedAt: systemClock.now() - 60_000 }))
+    const address = await serve(setting)
+    const page = await blank()
+    const { letGo } = await hold(page, '**/events-*.js')
+    await page.goto(address)
+    await page.locator('.lamp.on').waitFor()
+    await page.locator('.incidents[data-kept] a').first().focus()
+
+    letGo()
+
+    await page.locator('.incidents:not([data-kept])').waitFor()
+    expect(await page.locator('[data-kept]').count()).toBe(0)
+    expect(await page.evaluate(() => document.activeElement?.getAttribute('href'))).toMatch(/^\/incidents\//)
+  })
+
+  test('draws the wall only with its style sheet, also coming from another view', async () => {
+    const setting = setUp({ realClock: systemClock, networks: fleet(1, 41) })
+    await setting.world.pollAll()
+    const { page } = await show(setting, { path: '/incidents' })
+    const { asked, letGo } = await hold(page, '**/views/wall.css')
+
+    await page.getByRole('link', { name: 'Overview' }).click()
+    await asked
+    await page.waitForTimeout(200)
+    expect(await page.locator('h1').innerText()).toBe('Incidents')
+    letGo()
+
+    await page.locator('.tile').nth(40).waitFor()
+    expect(await page.locator('.wall').evaluate((wall) => getComputedStyle(wall).display)).toBe('grid')
+    await expect.poll(() => page.evaluate(() => document.activeElement?.textContent)).toBe('All 41 endpoints are up.')
   })
 
   test('changes views and goes back without a reload, with title, address and focus', async () => {
@@ -839,6 +882,26 @@ describe.runIf(hasChromium)('the page in Chromium', () => {
     await page.locator('#search').fill('ethereum')
     await expect.poll(() => new URL(page.url()).search).toBe('?show=state%3Aup&q=ethereum')
     await page.locator('tbody tr th a', { hasText: 'node' }).first().waitFor()
+  })
+
+  test('keeps filters that are saved, on every visit, until they are forgotten', async () => {
+    const setting = setUp({ realClock: systemClock })
+    await setting.world.pollAll()
+    const { page } = await show(setting, { path: '/?show=state:up&q=node%201' })
+    await page.getByRole('button', { name: 'Save filter' }).click()
+    await page.getByRole('button', { name: 'Forget filter' }).waitFor()
+
+    await page.goto(new URL('/', page.url()).href)
+    await page
+      .getByRole('navigation', { name: 'Saved filters' })
+      .getByRole('link', { name: 'state:up, node 1' })
+      .click()
+
+    await page.waitForURL('**/?show=state%3Aup&q=node+1')
+    expect(await page.locator('tbody tr th a').allTextContents()).toEqual(['Own node 1'])
+    await page.getByRole('button', { name: 'Forget filter' }).click()
+    await page.getByRole('button', { name: 'Save filter' }).waitFor()
+    expect(await page.getByRole('navigation', { name: 'Saved filters' }).count()).toBe(0)
   })
 
   test('opens the runbook of a condition, and shows it without scripts', async () => {

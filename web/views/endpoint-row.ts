@@ -64,7 +64,7 @@ export function standing(endpoint: EndpointView, zone: Zone, nowMs: number): Tem
 
 /** An age that `web/ticking.ts` updates every second. */
 export function ticking(from: string, zone: Zone, nowMs: number): TemplateResult {
-  return html`<time datetime=${from} title=${moment(from, zone)} data-since=${Date.parse(from)}>${age(since(from, nowMs))}</time>`
+  return html`<time datetime=${from} title=${moment(from, zone)} data-since>${age(since(from, nowMs))}</time>`
 }
 
 function reason({ code, message }: ConditionView): TemplateResult {

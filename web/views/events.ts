@@ -223,8 +223,7 @@ function maintenanceItem(
 
 /** The time left until then, which `web/ticking.ts` counts down. */
 function countdown(time: string, zone: Zone, nowMs: number): TemplateResult {
-  const ms = Date.parse(time)
-  return html`<time datetime=${time} title=${moment(time, zone)} data-until=${ms}>${age((ms - nowMs) / 1000)}</time>`
+  return html`<time datetime=${time} title=${moment(time, zone)} data-until>${age((Date.parse(time) - nowMs) / 1000)}</time>`
 }
 
 /** `14:30`, after the day if that is another one than that of `nearMs`. */

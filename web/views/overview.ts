@@ -20,7 +20,7 @@ export const view = defineView<Data>({
   draw: overview,
   refreshMs: 60_000,
   hasStyle: false,
-  styleOf: (model) => (isWall(model) ? 'wall' : null),
+  styleOf: (model) => (isLarge(model) ? 'wall' : null),
 })
 
 interface Data {
@@ -53,11 +53,12 @@ function prepare(model: Model<Data>, isFirst = false): Promise<unknown> | null {
 
 const MOST_LISTED = 40
 
-/** Many endpoints, or a choice that only they need, load the code of the wall and its filters. */
+/** Many endpoints, or a choice that only they need, load the code and style of the wall and its filters. */
 function isLarge(model: Model<Data>): boolean {
-  const { status } = model
+  const { status, settings } = model
   const hasLabels = status?.networks.some(({ endpoints }) => endpoints.some(({ labels }) => labels !== undefined))
-  return isWall(model) || countAll(status) > MOST_LISTED || hasQuery(model) || hasLabels === true
+  const isAsked = hasQuery(model) || settings.saved.length > 0
+  return isWall(model) || countAll(status) > MOST_LISTED || isAsked || hasLabels === true
 }
 
 function hasQuery({ route }: Model<Data>): boolean {
@@ -83,11 +84,10 @@ async function load(sources: Sources): Promise<Answer<Data>> {
 }
 
 function overview(model: Model<Data>): TemplateResult {
-  const { status, contact } = model
+  const { status, contact, route } = model
   if (status === null) return html`<section class="verdict unknown"><h1>${WORDS.connecting} …</h1></section>`
   const stale = contact.kind === 'stale'
   const tone = stale ? 'unknown' : toneOf(status.state, status.networks)
-  const { route } = model
   const strips = byKey(model.data?.strips ?? null)
   const latencyOf = (network: string) => (endpoint: EndpointView) =>
     strips.get(`${network}/${endpoint.name}`)?.recent_latency_p95_seconds ?? null

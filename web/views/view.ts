@@ -87,6 +87,8 @@ export interface Settings {
   readonly layout: Layout | 'auto'
   /** Collapsed networks. */
   readonly folded: readonly string[]
+  /** Filters of the overview, as in its address: `show=state%3Adown`. */
+  readonly saved: readonly string[]
 }
 
 export type Layout = 'list' | 'wall'
@@ -99,6 +101,7 @@ export const DEFAULT_SETTINGS: Settings = {
   density: 'roomy',
   layout: 'auto',
   folded: [],
+  saved: [],
 }
 
 /** `missing`: does not exist. `locked`: needs the token. `away`: cannot be read at the moment. */

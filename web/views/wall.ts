@@ -200,5 +200,19 @@ export function choices(model: Model, isWall: boolean): TemplateResult {
     <span class="layouts">
       ${(['list', 'wall'] as const).map((layout) => html`<a href="/?${new URLSearchParams({ ...route.query, view: layout }).toString()}" aria-current=${layout === current ? 'true' : nothing}>${LAYOUTS[layout]}</a>`)}
     </span>
+    ${savedFilters(model)}
   `
 }
+
+/** Filters that the user keeps in this browser, and a button for the current one. */
+function savedFilters({ route, settings: { saved } }: Model): TemplateResult {
+  const { view: _, ...filter } = route.query
+  const current = new URLSearchParams(filter).toString()
+  const isSaved = saved.includes(current)
+  return html`
+    ${saved.length === 0 ? nothing : html`<nav class="saved" aria-label=${SAVED.label}>${saved.map((search) => html`<a href="/?${search}" aria-current=${search === current ? 'true' : nothing}>${[...new URLSearchParams(search).values()].join(', ')}</a>`)}</nav>`}
+    ${current === '' ? nothing : html`<button type="button" class="save" data-save=${current}>${isSaved ? SAVED.forget : SAVED.save}</button>`}
+  `
+}
+
+const SAVED = { label: 'Saved filters', save: 'Save filter', forget: 'Forget filter' }

@@ -65,7 +65,7 @@ function pushLiveness(findings: Finding[], liveness: Liveness, thresholds: Thres
     findings.push({
       code: 'check-failing',
       verdict: 'degraded',
-      message: `the node's check ${worstCheck?.name}${others} failed ${worstCheck?.contiguousFailures} times in a row`,
+      message: `the node's own check “${worstCheck?.name}”${others} failed ${worstCheck?.contiguousFailures} times in a row`,
     })
   }
   const heartbeatLagMs = liveness.heartbeatAt === null ? 0 : now - liveness.heartbeatAt
