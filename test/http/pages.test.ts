@@ -198,7 +198,9 @@ describe('the page', () => {
       ...document.querySelectorAll('script, link[rel=stylesheet], link[rel=modulepreload], link[rel=icon]'),
     ].map((one) => one.getAttribute('src') ?? one.getAttribute('href'))
 
-    expect(files.length).toBeGreaterThan(6)
+    expect(files.map((file) => /(\w+)[^/]*$/.exec(file ?? '')?.[1])).toEqual(
+      expect.arrayContaining(['boot', 'style', 'icon', 'app', 'chunk']),
+    )
     for (const file of files) {
       const { statusCode, headers } = await server.inject(file ?? '')
       expect(statusCode, file ?? '').toBe(200)
