@@ -43,7 +43,7 @@ describe.runIf(hasChromium).each([
   [40, VIEWS_OF_ALL],
   [300, VIEWS_OF_ALL],
 ])('every view of %i endpoints', (many, views) => {
-  const blank = (look: Look) => browserForAll?.blank(look) ?? Promise.reject(new Error('no Chromium'))
+  const blank = (look: Look = {}) => browserForAll?.blank(look) ?? Promise.reject(new Error('no Chromium'))
   let setting: Setting
   let address: string
 
@@ -57,7 +57,7 @@ describe.runIf(hasChromium).each([
   test(
     'has no violation that axe finds, light and dark, on a screen and a phone',
     async () => {
-      const page = await blank({ reducedMotion: 'reduce' })
+      const page = await blank()
       const found: Record<string, readonly string[]> = {}
 
       for (const path of views) {
@@ -93,7 +93,7 @@ describe.runIf(hasChromium).each([
   test(
     'shows which element has the focus, from the first to the last key press',
     async () => {
-      const page = await blank({ reducedMotion: 'reduce' })
+      const page = await blank()
 
       for (const path of views) {
         await page.goto(address + path)

@@ -162,7 +162,7 @@ describe.runIf(hasChromium)('an endpoint in Chromium', () => {
   })
 
   test('has nothing that axe-core finds, light and dark, with its tables open', async () => {
-    const { page } = await see({ reducedMotion: 'reduce' })
+    const { page } = await see()
     await plots(page).nth(3).waitFor()
     await page.evaluate(() => {
       for (const one of document.querySelectorAll('details')) one.open = true

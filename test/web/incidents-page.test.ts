@@ -72,7 +72,7 @@ describe.runIf(hasChromium)('incidents, the gateway and the observer in Chromium
     '%s is without findings of axe, light and dark, and fits a phone',
     async (path) => {
       const { address } = await start()
-      const { page, complaints } = await show(`${address}${path}`, { reducedMotion: 'reduce' })
+      const { page, complaints } = await show(`${address}${path}`)
 
       expect(await findingsInAllLooks(page)).toEqual([])
       expect(complaints).toEqual([])
@@ -230,7 +230,7 @@ describe.runIf(hasChromium)('incidents, the gateway and the observer in Chromium
 
   test('the list is filtered by time and condition, and its filters are without findings of axe when open', async () => {
     const { address } = await start()
-    const { page, complaints } = await show(`${address}/incidents`, { reducedMotion: 'reduce' })
+    const { page, complaints } = await show(`${address}/incidents`)
     const menu = (name: string) => page.locator('summary', { hasText: `${name}:` })
 
     await menu('Condition').click()

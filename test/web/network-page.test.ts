@@ -138,7 +138,7 @@ describe.runIf(hasChromium)('a network in Chromium', () => {
 
   test('has no finding of axe, light and dark, on a screen and a phone', async () => {
     const { address } = await start()
-    const { page } = await show(address, { reducedMotion: 'reduce' })
+    const { page } = await show(address)
     await page.locator('.lens').waitFor()
 
     expect(await findingsInAllLooks(page)).toEqual([])
