@@ -63,13 +63,15 @@ export class FairQueue<T> {
     this.#size++
   }
 
-  delete(item: T): void {
+  /** Returns whether the item was waiting. */
+  delete(item: T): boolean {
     for (const [caller, items] of this.#byCaller) {
       if (!items.delete(item)) continue
       this.#size--
       if (items.size === 0) this.#byCaller.delete(caller)
-      return
+      return true
     }
+    return false
   }
 
   /** Removes and returns the next item of a caller that may be served; `null` if there is none. */

@@ -7,7 +7,7 @@ import { FairQueue, FairShare } from '../core/fair-share.ts'
  */
 export class DrawingTurns {
   readonly #clock: Pick<Clock, 'monotonic' | 'after'>
-  readonly #waiting = new FairQueue<() => void>()
+  readonly #waiting = new FairQueue<(mayBegin: true) => void>()
   readonly #places = new FairShare(MOST_WAITING)
   #restsUntil = 0
   #isBusy = false
@@ -17,22 +17,38 @@ export class DrawingTurns {
     this.#clock = clock
   }
 
-  /** `null` if too many wait already, or too many of this client. `client`: by address; `null` with the token, which always may. */
-  async draw<T>(client: string | null, work: () => Promise<T>): Promise<T | null> {
-    if (client !== null && !this.#places.mayTake(client)) return null
+  /**
+   * `null` if too many wait already, or too many of this client, or if it left (`signal`). `client`: by address; `null` for one that
+   * always may.
+   */
+  async draw<T>(client: string | null, work: () => Promise<T>, signal: AbortSignal | null = null): Promise<T | null> {
+    if (signal?.aborted === true || (client !== null && !this.#places.mayTake(client))) return null
     this.#places.take(client)
-    if (this.#isBusy || this.#waiting.size > 0 || this.#clock.monotonic() < this.#restsUntil) {
-      await new Promise<void>((resolve) => {
-        this.#waiting.add(client, resolve)
-        this.#plan()
-      })
+    try {
+      return (await this.#turn(client, signal)) ? await this.#work(work) : null
+    } finally {
+      this.#places.release(client)
     }
-    this.#isBusy = true
+  }
+
+  /** Whether the client is still there when its turn comes. */
+  #turn(client: string | null, signal: AbortSignal | null): Promise<boolean> | boolean {
+    if (!this.#isBusy && this.#waiting.size === 0 && this.#clock.monotonic() >= this.#restsUntil) {
+      this.#isBusy = true
+      return true
+    }
+    return new Promise<boolean>((resolve) => {
+      this.#waiting.add(client, resolve)
+      signal?.addEventListener('abort', () => this.#waiting.delete(resolve) && resolve(false))
+      this.#plan()
+    })
+  }
+
+  async #work<T>(work: () => Promise<T>): Promise<T> {
     const startedAt = this.#clock.monotonic()
     try {
       return await work()
     } finally {
-      this.#places.release(client)
       const endedAt = this.#clock.monotonic()
       const rest = this.#waiting.size > CROWD ? REST_IN_CROWD : REST_PER_DRAWING
       this.#restsUntil = endedAt + rest * (endedAt - startedAt)
@@ -48,9 +64,9 @@ export class DrawingTurns {
       this.#isPlanned = false
       const next = this.#waiting.next(() => true)
       if (next === null) return
-      // The work begins in a later microtask.
+      // Until the work ends, which begins in a later microtask.
       this.#isBusy = true
-      next.item()
+      next.item(true)
     })
   }
 }

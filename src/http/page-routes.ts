@@ -32,15 +32,22 @@ export interface Brand {
   readonly logo: string | null
 }
 
-/** The overview is drawn and compressed at most once in this time, for all requests of one address. */
+/** The overview without filter and order is drawn and compressed at most once in this time, for everybody. */
 const OVERVIEW_HOLDS_MS = 1000
-/** Filters and orders are in the address, which anyone can vary. */
-const MOST_OVERVIEWS = 16
 
 interface Page {
   readonly code: number
   readonly html: CompressibleText
 }
+
+interface Asker {
+  /** Whose turns it uses; `null` for one that always may. */
+  readonly client: string | null
+  /** Aborts when it leaves; `null` if it never does. */
+  readonly signal: AbortSignal | null
+}
+
+const EVERYBODY: Asker = { client: null, signal: null }
 
 /** Links of a view repeat the filters of its address up to a hundred times, so no page has a longer address. */
 const LONGEST_ADDRESS = 2048
@@ -56,9 +63,9 @@ export function registerPage(app: App, deps: PageRoutesDeps) {
   })
   const turns = new DrawingTurns(clock)
   const parsed = new Map<Audience, { readonly body: string; readonly status: StatusView }>()
-  const overviews = new Map<string, { readonly at: number; readonly page: Promise<Page | null> }>()
+  const overviews = new Map<Audience, { readonly page: Promise<Page | null>; at: number }>()
 
-  async function draw(view: ViewName, request: FastifyRequest): Promise<Page | null> {
+  async function draw(view: ViewName, request: FastifyRequest, asker: Asker): Promise<Page | null> {
     const { audience } = request
     const route: Route = {
       view,
@@ -68,7 +75,7 @@ export function registerPage(app: App, deps: PageRoutesDeps) {
     }
     const { view: chosen } = await LOADERS[view]()
     const answer = await chosen.load(pageSources(deps, audience), route, clock.now())
-    return inTurn(request, async (status) => {
+    return inTurn(request, asker, async (status) => {
       const model = modelOf(route, audience, status)
       if (!answer.ok) return noticed(model, answer.why)
       const whole = { ...model, data: answer.value }
@@ -77,14 +84,25 @@ export function registerPage(app: App, deps: PageRoutesDeps) {
     })
   }
 
-  function inTurn(request: FastifyRequest, work: (status: StatusView) => Page | Promise<Page>): Promise<Page | null> {
+  function inTurn(
+    request: FastifyRequest,
+    { client, signal }: Asker,
+    work: (status: StatusView) => Page | Promise<Page>,
+  ): Promise<Page | null> {
     const { audience } = request
-    return turns.draw(hasToken && audience === 'private' ? null : clientAddress(request), async () => {
+    const drawn = async () => {
       await writers[audience].prepare()
       const page = await work(statusFor(audience))
       await compressFor(request, page.html)
       return page
-    })
+    }
+    return turns.draw(client, drawn, signal)
+  }
+
+  function askerOf(request: FastifyRequest, reply: FastifyReply): Asker {
+    const left = new AbortController()
+    reply.raw.once('close', () => left.abort())
+    return { client: hasToken && request.audience === 'private' ? null : clientAddress(request), signal: left.signal }
   }
 
   function statusFor(audience: Audience): StatusView {
@@ -143,26 +161,31 @@ export function registerPage(app: App, deps: PageRoutesDeps) {
   for (const view of VIEW_NAMES) {
     app.get(PATHS[view], viewRoute(view), async (request, reply) => {
       if (request.url.length > LONGEST_ADDRESS) return sendMissing(request, reply)
-      return send(request, reply, await (view === 'overview' ? overview(request) : draw(view, request)))
+      const page = request.url === '/' ? overview(request) : draw(view, request, askerOf(request, reply))
+      return send(request, reply, await page)
     })
   }
 
+  /** For everybody who asks meanwhile, so it takes no client's place, and goes on when the first of them has left. */
   function overview(request: FastifyRequest): Promise<Page | null> {
-    const key = `${request.audience} ${request.url}`
-    const isOld = (at: number) => clock.monotonic() - at >= OVERVIEW_HOLDS_MS
-    const kept = overviews.get(key)
-    if (kept !== undefined && !isOld(kept.at)) return kept.page
-    for (const [other, { at }] of overviews) if (isOld(at)) overviews.delete(other)
-    const page = draw('overview', request)
-    if (overviews.size < MOST_OVERVIEWS) overviews.set(key, { at: clock.monotonic(), page })
-    page.catch(() => overviews.delete(key))
-    return page
+    const { audience } = request
+    const kept = overviews.get(audience)
+    if (kept !== undefined && clock.monotonic() - kept.at < OVERVIEW_HOLDS_MS) return kept.page
+    const drawn = { at: Number.POSITIVE_INFINITY, page: draw('overview', request, EVERYBODY) }
+    overviews.set(audience, drawn)
+    const ended = () => {
+      drawn.at = clock.monotonic()
+    }
+    drawn.page.then(ended, () => overviews.delete(audience))
+    return drawn.page
   }
 
   /** Sends 404 as a page instead of a problem document. */
   async function sendMissing(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
     const { audience } = request
-    const page = await inTurn(request, (status) => noticed(modelOf(NO_ROUTE, audience, status), 'missing'))
+    const page = await inTurn(request, askerOf(request, reply), (status) =>
+      noticed(modelOf(NO_ROUTE, audience, status), 'missing'),
+    )
     return send(request, reply, page)
   }
 

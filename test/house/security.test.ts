@@ -149,6 +149,16 @@ const PROMISES = [
   ],
   ['a tenth while more than 16 wait', 'http/pages.test.ts', 'are drawn after a pause of %s times their drawing'],
   ['further ones get 503', 'http/pages.test.ts', 'are refused while 128 of one client wait, and nobody else is'],
+  [
+    'is not drawn once it has left',
+    'http/pages.test.ts',
+    'are not drawn for a connection that closed, and its places are free',
+  ],
+  [
+    'for all who want it together',
+    'http/pages.test.ts',
+    'leave the overview to everybody, also to a client whose places are taken',
+  ],
   ['2,048 characters 404', 'http/pages.test.ts', 'answers an address of more than 2,048 characters'],
   ['are sent uncompressed', 'http/compression.test.ts', 'while two texts are compressed, others are sent as they are'],
   [

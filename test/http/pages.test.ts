@@ -1,3 +1,5 @@
+import { once } from 'node:events'
+import { get, type IncomingMessage } from 'node:http'
 import { brotliDecompressSync, gunzipSync } from 'node:zlib'
 import { Window } from 'happy-dom'
 import { describe, expect, test } from 'vitest'
@@ -17,6 +19,7 @@ function read(body: string): Document {
   return document as unknown as Document
 }
 
+const nextIteration = () => new Promise<'waiting'>((resolve) => setImmediate(() => resolve('waiting')))
 const heading = (body: string) => read(body).querySelector('h1')?.textContent?.trim()
 
 describe('pages that many clients want at once', () => {
@@ -99,6 +102,81 @@ describe('pages that many clients want at once', () => {
     expect(await Promise.race([...others, Promise.resolve('waiting')])).toBe('waiting')
   })
 
+  test('are not drawn for a client that left, and its places are free', async () => {
+    const fake = createFakeClock()
+    const turns = new DrawingTurns(fake)
+    let finish = () => {}
+    const first = turns.draw('10.0.0.2', () => new Promise<void>((resolve) => (finish = resolve)))
+    const left = Array.from({ length: 128 }, () => new AbortController())
+    const drawn: string[] = []
+    const gone = left.map(({ signal }) => turns.draw('10.0.0.1', async () => drawn.push('gone'), signal))
+
+    for (const each of left) each.abort()
+    expect(await Promise.all(gone)).toEqual(gone.map(() => null))
+    const again = turns.draw('10.0.0.1', async () => drawn.push('again'))
+    const late = turns.draw('10.0.0.1', async () => drawn.push('late'), left[0]?.signal)
+    finish()
+    await first
+    await fake.advance(1000)
+
+    expect(await again).toBe(1)
+    expect(await late).toBeNull()
+    expect(drawn).toEqual(['again'])
+  })
+
+  test('are not drawn for a connection that closed, and its places are free', async () => {
+    const fake = createFakeClock()
+    let looks = 0
+    const setting = setUp({ realClock: { ...fake, monotonic: () => fake.monotonic() + 5 * looks++ } })
+    const { port } = await setting.server.listen()
+    const ask = (n: number) => {
+      const asking = get({ port, host: '127.0.0.1', path: `/?n=${n}`, agent: false })
+      return {
+        asking,
+        status: once(asking, 'response').then(
+          ([answer]) => (answer as IncomingMessage).resume().statusCode,
+          () => 'closed',
+        ),
+      }
+    }
+    const statuses: unknown[] = []
+    const all = Array.from({ length: 200 }, (_, n) => ask(n))
+    for (const { status } of all) void status.then((one) => statuses.push(one))
+    await expect.poll(() => statuses.length).toBe(200 - 128)
+
+    for (const { asking } of all) asking.destroy()
+    await expect.poll(() => statuses.length).toBe(200)
+    const again = ask(1000).status
+    while ((await Promise.race([again, nextIteration()])) === 'waiting') await fake.advance(10)
+
+    expect(statuses).toContain(503)
+    expect(await again).toBe(200)
+    await setting.server.close()
+  })
+
+  test('leave the overview to everybody, also to a client whose places are taken', async () => {
+    const fake = createFakeClock()
+    let looks = 0
+    const { server } = setUp({ realClock: { ...fake, monotonic: () => fake.monotonic() + 5 * looks++ } })
+    const ask = (url: string, remoteAddress: string) => server.inject({ url, headers: HTML, remoteAddress })
+    const answered: number[] = []
+    const flood = Array.from({ length: 200 }, async (_, n) => {
+      const { statusCode } = await ask(`/?n=${n}`, '10.0.0.1')
+      answered.push(statusCode)
+    })
+    await expect.poll(() => answered.length).toBe(200 - 128)
+
+    const overviews = Promise.all([ask('/', '10.0.0.1'), ask('/', '10.0.0.2')])
+    while (answered.length < 200) {
+      await fake.advance(10)
+      await nextIteration()
+    }
+
+    expect((await overviews).map(({ statusCode }) => statusCode)).toEqual([200, 200])
+    await Promise.all(flood)
+    expect(answered).toContain(503)
+  })
+
   test('are refused while half of 256 places are taken', async () => {
     const fake = createFakeClock()
     let looks = 0
@@ -114,7 +192,7 @@ describe('pages that many clients want at once', () => {
     await expect.poll(() => answered.length).toBe(300 - 128)
     while (answered.length < 300) {
       await fake.advance(10)
-      await new Promise((resolve) => setImmediate(resolve))
+      await nextIteration()
     }
     const refused = (await Promise.all(all)).filter(({ statusCode }) => statusCode !== 200)
 
