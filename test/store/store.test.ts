@@ -179,6 +179,22 @@ describe('a store', () => {
     expect((await store.lastRuns()).has('integrity')).toBe(false)
   })
 
+  test('checks a small file with a long WAL in a process', async () => {
+    const path = join(temporaryDirectory(), 'store.db')
+    const { store } = await opened({ path })
+    store.register([{ endpoint: ENDPOINT, holdMs: HOLD_MS }], BASE)
+    await store.flush()
+    enlarge(`${path}-wal`, 32 * 1024 * 1024)
+
+    const processes = () => process.getActiveResourcesInfo().filter((one) => one === 'ProcessWrap').length
+    const before = processes()
+
+    const check = store.run('integrity', BASE)
+
+    await expect.poll(processes, { interval: 5 }).toBe(before + 1)
+    expect(await check).toBe(true)
+  })
+
   test.each(SIZES)('detects a damaged page in the middle of $what', async ({ bytes }) => {
     const path = join(temporaryDirectory(), 'store.db')
     const { store } = await opened({ path })

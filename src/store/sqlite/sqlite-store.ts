@@ -31,7 +31,8 @@ export async function openSqliteStore(options: SqliteOptions): Promise<Store> {
   await writer.open()
 
   async function integrity(signal: AbortSignal): Promise<Integrity> {
-    if (path !== IN_MEMORY && (await sizeOf(path)) > FEW_BYTES) return checkFile(path, signal)
+    if (path !== IN_MEMORY && (await sizeOf(path)) + (await sizeOf(`${path}-wal`)) > FEW_BYTES)
+      return checkFile(path, signal)
     const reply = await reader.check()
     if (signal.aborted) return 'ended'
     if (reply.ok) return reply.value ? 'sound' : 'damaged'
