@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { lastedMs } from '../core/incident/bad-time.ts'
 import { type Incident, mainConditions, subjectOf } from '../core/incident/incident.ts'
 import type { Note } from '../core/incident/note.ts'
 import type { UnixMs } from '../core/time.ts'
@@ -91,10 +92,10 @@ function entry(incident: Incident, notes: readonly Note[], audience: Audience): 
 
 /** `avalanche/own-1 down: 12 blocks behind (closed after 12 min)`. */
 function titleOf(incident: Incident, audience: Audience): string {
-  const { openedAt, closedAt } = incident
+  const { closedAt } = incident
   const [main] = mainConditions(incident)
   const why = main === undefined ? '' : `: ${sentenceOf(incident, main, audience)}`
-  const until = closedAt === null ? 'open' : `closed after ${span(closedAt - openedAt)}`
+  const until = closedAt === null ? 'open' : `closed after ${span(lastedMs(incident, closedAt))}`
   return `${subjectOf(incident)} ${kindOf(incident)}${why} (${until})`
 }
 

@@ -1,3 +1,4 @@
+import { lastedMs } from '../core/incident/bad-time.ts'
 import { type Incident, type IncidentChange, type IncidentCondition, scopeOf } from '../core/incident/incident.ts'
 import { seconds } from '../core/time.ts'
 import { time, timeOrNull } from './rfc3339.ts'
@@ -21,7 +22,7 @@ export function incidentSummary(incident: Incident, audience: Audience): Inciden
     planned_until: timeOrNull(incident.plannedUntil ?? null),
     confirmed_at: time(incident.confirmedAt),
     closed_at: timeOrNull(closedAt),
-    duration_seconds: closedAt === null ? null : seconds(Math.max(0, closedAt - openedAt)),
+    duration_seconds: closedAt === null ? null : seconds(lastedMs(incident, closedAt)),
     flapping: incident.flapping,
     flaps: incident.flaps,
     affected: [...incident.affected],

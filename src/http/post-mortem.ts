@@ -1,4 +1,5 @@
-import { badTime } from '../core/incident/bad-time.ts'
+import { badTime, lastedMs } from '../core/incident/bad-time.ts'
+import { countedFrom } from '../core/incident/endpoint-incident.ts'
 import { type Incident, type IncidentSample, mainConditions, sharedBy, subjectOf } from '../core/incident/incident.ts'
 import type { Note } from '../core/incident/note.ts'
 import type { MaintenancePeriod } from '../core/maintenance.ts'
@@ -76,7 +77,7 @@ function ofAudience(
 function header({ incident, title, now, audience, timeZone, stamp }: Stamped): string[] {
   const { openedAt, plannedUntil = null, confirmedAt, closedAt, vantages = [] } = incident
   const subject = subjectOf(incident)
-  const lasting = span((closedAt ?? now) - openedAt)
+  const lasting = span(lastedMs(incident, now))
   const headline = wrap(`${subject} ${stateFor(incident, now, lasting)}${closedAt === null ? ' so far' : ''}`)
   const [main] = mainConditions(incident)
   const facts: [string, string][] = [
@@ -86,7 +87,7 @@ function header({ incident, title, now, audience, timeZone, stamp }: Stamped): s
     ['Why', main === undefined ? 'unknown' : `${main.code}: ${printable(sentenceOf(incident, main, audience))}`],
     ['Began', `${stamp(openedAt)}, ${incident.endpoint === null ? 'first detected' : 'the first bad poll'}`],
     ...(plannedUntil === null ? [] : [['Planned', `maintenance until ${stamp(plannedUntil)}`] as [string, string]]),
-    ['Confirmed', `${stamp(confirmedAt)}, ${humanDuration(Math.max(0, confirmedAt - openedAt))} later`],
+    ['Confirmed', `${stamp(confirmedAt)}, ${humanDuration(Math.max(0, confirmedAt - countedFrom(incident)))} later`],
     [
       'Ended',
       closedAt === null

@@ -54,6 +54,7 @@ export const IncidentSummaryView = shape('IncidentSummary', {
   confirmed_at: Time,
   /** The first good poll; null, like the duration, while the incident is open. */
   closed_at: Time.nullable(),
+  /** Without planned maintenance. */
   duration_seconds: Seconds.nullable(),
   flapping: z.boolean(),
   flaps: Count,

@@ -1,3 +1,4 @@
+import { lastedMs } from '../core/incident/bad-time.ts'
 import { type IncidentCondition, mainConditions, named, subjectOf } from '../core/incident/incident.ts'
 import { humanDuration, type UnixMs } from '../core/time.ts'
 import { severity } from '../core/verdict/condition.ts'
@@ -111,7 +112,7 @@ function headlineOf(report: Report, type: MessageType, saysBoth: boolean): strin
   const reason = reasonOf(report)
   const because = reason === '' ? '' : `: ${reason}`
   const since = `since ${dateTime(openedAt)}${planned(report)}`
-  const lasted = humanDuration(Math.max(0, (closedAt ?? openedAt) - openedAt))
+  const lasted = humanDuration(lastedMs(report, openedAt))
   const [be, was] = cause === 'outage' ? ['are', 'were'] : ['is', 'was']
   const is = flapping ? `${be} flapping (failed ${flaps + 1} times), ${state}` : `${be} ${stateWord(report)}`
   switch (type) {
@@ -126,7 +127,7 @@ function headlineOf(report: Report, type: MessageType, saysBoth: boolean): strin
     case 'incident.closed':
       return saysBoth
         ? `${name} ${was} ${stateWord(report)} for ${lasted}, from ${dateTime(openedAt)} to ${dateTime(closedAt ?? openedAt)}${planned(report)}, and ${endWords(report)}${because}`
-        : `${name} ${endWords(report)} after ${lasted} (${was} ${stateWord(report)}${because})`
+        : `${name} ${endWords(report)} after ${lasted}${afterPlanned(report)} (${was} ${stateWord(report)}${because})`
     case 'heartline.impaired':
     case 'heartline.recovered':
     case 'test':
@@ -136,6 +137,10 @@ function headlineOf(report: Report, type: MessageType, saysBoth: boolean): strin
 
 function planned({ plannedUntil = null }: Report): string {
   return plannedUntil === null ? '' : ` (planned maintenance until ${dateTime(plannedUntil)})`
+}
+
+function afterPlanned({ plannedUntil = null }: Report): string {
+  return plannedUntil === null ? '' : ` since planned maintenance ended at ${dateTime(plannedUntil)}`
 }
 
 function endWords({ cause, recovered, absorbedBy }: Report): string {

@@ -50,6 +50,12 @@ const RFC_3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
 const UUID = /^urn:uuid:[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
 
 describe('the feed', () => {
+  test('counts an incident that outlasted planned maintenance from its end', () => {
+    const late = incident({ plannedUntil: START + 60_000, closedAt: START + 12 * 60_000 })
+
+    expect(renderFeed([late], { ...OPTIONS, audience: 'public' })).toContain('(closed after 11 min)')
+  })
+
   test('has the elements that RFC 4287 requires of a feed and its entries', () => {
     const closed = incident({
       closedAt: START + 12 * 60_000,

@@ -189,6 +189,20 @@ describe('the text says', () => {
     )
   })
 
+  test('how long it lasted and took to be confirmed after planned maintenance', () => {
+    const times = { plannedUntil: START + 10 * MINUTE, confirmedAt: START + 10 * MINUTE + 20_000 }
+    const late = incident({
+      ...times,
+      closedAt: START + 15 * MINUTE,
+      conditions: [condition({ until: START + 15 * MINUTE })],
+    })
+    const text = write({ incident: late })
+
+    expect(text).toMatch(/^avalanche\/own-1 down for 5 min\n/)
+    expect(text).toContain('Confirmed  2026-01-01 00:10:20, 20 s later')
+    expect(text).toContain('Lasted     5 min\n')
+  })
+
   test('how much of it was planned maintenance, and which', () => {
     const own = incident({ closedAt: START + 10 * MINUTE })
     const during = bucket({ start: START, downMs: 4 * MINUTE, maintenanceMs: 6 * MINUTE })

@@ -465,6 +465,18 @@ describe('the line of text', () => {
     )
   })
 
+  test('of an incident that outlasted planned maintenance counts from its end', () => {
+    const closed = { closedAt: START + 90_000, recovered: true, plannedUntil: START + 60_000 }
+    const message = messageOf([{ ...reportWith('refused'), others: '', ...closed }], { type: 'incident.closed' })
+
+    expect(lineOf(message)).toMatch(
+      /has recovered after 30 s since planned maintenance ended at 2026-01-01 00:01:00 UTC \(was down/,
+    )
+    expect(lineOf({ ...message, saysBoth: true })).toContain(
+      'was down for 30 s, from 2026-01-01 00:00:00 UTC to 2026-01-01 00:01:30 UTC (planned maintenance until 2026-01-01 00:01:00 UTC)',
+    )
+  })
+
   test('names the conditions that made the incident as bad as it is, not the first or the milder ones', () => {
     const slow = condition({ code: 'slow', state: 'degraded', message: '2.3 s, over the limit of 2 s' })
     const lagging = condition({ code: 'lagging', state: 'down', message: '120 blocks behind' })

@@ -189,8 +189,10 @@ describe('an incident', () => {
       '10 min, of which down 6 min; degraded 4 min',
     ],
     ['down and degraded at the same time', { conditions: [down, lagging] }, '10 min'],
-  ] as const)('%s lasts as long as its state did', (_which, { conditions }, expected) => {
-    expect(incidentTime(anIncident('a', { conditions: [...conditions] }), Date.parse(closed.closed_at))).toBe(expected)
+    ['planned at first', { conditions: [down], planned_until: '2026-01-01T00:04:00.000Z' }, '6 min'],
+  ] as const)('%s lasts as long as its state did', (_which, { conditions, ...over }, expected) => {
+    const incident = anIncident('a', { ...over, conditions: [...conditions] })
+    expect(incidentTime(incident, Date.parse(closed.closed_at))).toBe(expected)
   })
 })
 

@@ -34,11 +34,11 @@ function because(condition: IncidentConditionView | undefined): string {
   return condition === undefined ? '' : `: ${condition.message}`
 }
 
-/** How long an incident lasted, and how much of that in which bad state, if not all of it: `47 min, of which down 10 min, 77 times`. */
+/** How long an incident lasted, without planned maintenance, and how much of that in which bad state, if not all of it: `47 min, of which down 10 min, 77 times`. */
 export function incidentTime(incident: IncidentSummaryView, nowMs: number): string {
-  const { opened_at: openedAt, closed_at: closedAt } = incident
+  const { opened_at: openedAt, planned_until: planned, closed_at: closedAt } = incident
   const toMs = closedAt === null ? nowMs : Date.parse(closedAt)
-  const wholeMs = Math.max(0, toMs - Date.parse(openedAt))
+  const wholeMs = Math.max(0, toMs - Date.parse(planned ?? openedAt))
   const whole = duration(Math.floor(wholeMs / 1000))
   const parts = badTimes(incident, toMs)
   const [only] = parts

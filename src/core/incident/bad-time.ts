@@ -1,5 +1,11 @@
 import type { UnixMs } from '../time.ts'
+import { countedFrom } from './endpoint-incident.ts'
 import type { Incident, IncidentCondition } from './incident.ts'
+
+/** How long an incident lasted, or has lasted until now. Planned maintenance does not count. */
+export function lastedMs(incident: Pick<Incident, 'openedAt' | 'closedAt' | 'plannedUntil'>, now: UnixMs): number {
+  return Math.max(0, (incident.closedAt ?? now) - countedFrom(incident))
+}
 
 /**
  * How long the endpoint of an incident was down, and degraded without being down: a flapping one was up in between. Planned

@@ -1,4 +1,5 @@
 import { Webhook } from 'standardwebhooks'
+import { lastedMs } from '../../core/incident/bad-time.ts'
 import { scopeOf } from '../../core/incident/incident.ts'
 import { seconds } from '../../core/time.ts'
 import { Secret } from '../../secret.ts'
@@ -55,7 +56,7 @@ function incidentOf({ report, url, runbookUrl }: SaidItem): object {
     planned_until: plannedUntil === null ? null : time(plannedUntil),
     confirmed_at: time(report.confirmedAt),
     closed_at: closedAt === null ? null : time(closedAt),
-    duration_seconds: closedAt === null ? null : seconds(Math.max(0, closedAt - openedAt)),
+    duration_seconds: closedAt === null ? null : seconds(lastedMs(report, closedAt)),
     flapping: report.flapping,
     flaps: report.flaps,
     affected: report.affected,
