@@ -1,8 +1,10 @@
 import type { EndpointKey } from '../core/endpoint.ts'
+import { lastedMs } from '../core/incident/bad-time.ts'
 import { type Incident, type IncidentSample, named } from '../core/incident/incident.ts'
 import { createIncidentBook } from '../core/incident/incident-book.ts'
 import { withPlaces } from '../core/incident/incident-changes.ts'
 import type { NetworkEvent } from '../core/incident/network-event.ts'
+import { type MaintenanceSpan, spanAt } from '../core/maintenance.ts'
 import type { UnixMs } from '../core/time.ts'
 import { type Health, headHolds } from '../core/verdict/health.ts'
 import type { NetworkView } from '../core/verdict/network-view.ts'
@@ -11,7 +13,7 @@ import type { BoardEntry } from '../state/board.ts'
 import type { WritableIncidentLog } from '../state/incident-log.ts'
 import { readIncident } from '../state/incident-log.ts'
 import type { IncidentRecord, NotificationRecord, Store } from '../store/store.ts'
-import { forkEvent, type Halts, haltEvent, hasResumed, MOST_NAMED, maintainedUntil } from './network-events.ts'
+import { forkEvent, type Halts, haltEvent, hasResumed, MOST_NAMED } from './network-events.ts'
 import { createOutages, type Group } from './outages.ts'
 
 /** Turns judged polls into incidents, and stores and logs their changes. */
@@ -72,8 +74,8 @@ export function createIncidentRecorder(deps: IncidentRecorderDeps) {
     /** Endpoints that share a host or provider. */
     configure: outages.configure,
 
-    /** Continues where an earlier run ended; `maintained` is the end of each endpoint's latest maintenance. */
-    restore(records: readonly IncidentRecord[], maintained: ReadonlyMap<EndpointKey, UnixMs>): void {
+    /** Continues where an earlier run ended; `maintained`: each endpoint's latest maintenance. */
+    restore(records: readonly IncidentRecord[], maintained: ReadonlyMap<EndpointKey, MaintenanceSpan>): void {
       const known = records.flatMap((record) => readIncident(record.value) ?? [])
       const closed = book.restore(known, maintained)
       for (const incident of known) {
@@ -102,14 +104,14 @@ export function createIncidentRecorder(deps: IncidentRecorderDeps) {
       const { name, thresholds } = network
       const { recoverAfter } = thresholds
       const goneSince = health.confirmation.recent.at(-recoverAfter)?.at ?? at
-      const until = maintainedUntil(entry, now)
+      const maintained = spanAt(entry.maintenance, now)
       const group = outages.groupOf(sharing)
       const isBad = health.verdict !== null && health.verdict !== 'up'
       let outage: Incident | undefined
       if (group !== undefined && isBad && group.open.size > 0 && book.openOf(key) === undefined) {
-        outage = outages.outageOf(group, health, until === null ? book.beginningOf(health, at) : null)
+        outage = outages.outageOf(group, health, maintained === null ? book.beginningOf(health, at) : null)
       }
-      keep(book.endpoint({ health, at, now, goneSince, recoverAfter, maintainedUntil: until, outage }))
+      keep(book.endpoint({ health, at, now, goneSince, recoverAfter, maintained, outage }))
       const joined = isBad ? (outage ?? book.openOf(key)) : undefined
       if (joined !== undefined) keepJoined(joined, health.endpoint.name)
       if (group === undefined) return
@@ -249,9 +251,9 @@ export type KeptRecorder = ReturnType<typeof createIncidentRecorder>
 export type IncidentRecorder = Omit<KeptRecorder, 'adopt'>
 
 function logChange(log: Pick<Log, 'info' | 'warn'>, incident: Incident): void {
-  const { id, network, endpoint, cause, affected, state, openedAt, closedAt, flapping } = incident
+  const { id, network, endpoint, cause, affected, state, closedAt, flapping } = incident
   const place = endpoint === null ? { cause, endpoints: named(affected, MOST_NAMED) } : { endpoint }
   const fields = { incident: id, network, ...place, state }
   if (closedAt === null) log.warn({ ...fields, ...(flapping && { flapping }) }, 'incident opened')
-  else log.info({ ...fields, seconds: Math.round((closedAt - openedAt) / 1000) }, 'incident closed')
+  else log.info({ ...fields, seconds: Math.round(lastedMs(incident, closedAt) / 1000) }, 'incident closed')
 }

@@ -1,6 +1,6 @@
 import { type Incident, named } from '../core/incident/incident.ts'
 import type { NetworkEvent } from '../core/incident/network-event.ts'
-import { periodAt } from '../core/maintenance.ts'
+import { type MaintenanceSpan, spanAt } from '../core/maintenance.ts'
 import { shardName } from '../core/network.ts'
 import type { UnixMs } from '../core/time.ts'
 import type { NetworkFork } from '../core/verdict/network-chains.ts'
@@ -16,13 +16,13 @@ export function haltEvent(
 ): NetworkEvent {
   const shards = halts.flatMap(({ shard }) => (shard === null ? [] : [shardName(shard)]))
   const where = shards.length === 0 ? '' : ` on ${shards.join(', ')},`
-  const untils = heard.map((entry) => maintainedUntil(entry, now))
+  const spans = heard.map((entry) => spanAt(entry.maintenance, now))
   return {
     ...ofWholeNetwork('halted', open),
     since: Math.min(...halts.map((halt) => halt.since)),
     message: `no new block${where} on any of ${heard.length} endpoints`,
     affected: heard.map(({ health }) => health.endpoint.name).sort(),
-    maintainedUntil: untils.some((until) => until === null) ? null : soonest(untils),
+    maintained: spans.includes(null) ? null : commonSpan(spans),
   }
 }
 
@@ -37,14 +37,14 @@ export function forkEvent(
   const sides = branches
     .slice(0, MOST_NAMED)
     .map(({ hash, endpoints }) => `${shortHash(hash)} (${named(endpoints, MOST_NAMED)})`)
-  const untils = new Map(heard.map((entry) => [entry.health.endpoint.name, maintainedUntil(entry, now)]))
-  const judged = branches.filter(({ endpoints }) => endpoints.some((name) => (untils.get(name) ?? null) === null))
+  const spans = new Map(heard.map((entry) => [entry.health.endpoint.name, spanAt(entry.maintenance, now)]))
+  const judged = branches.filter(({ endpoints }) => endpoints.some((name) => (spans.get(name) ?? null) === null))
   return {
     ...ofWholeNetwork('forked', open),
     since,
     message: `${where}${branches.length} different blocks at height ${height}, none of them a majority's: ${sides.join(', ')}`,
     affected: branches.flatMap(({ endpoints }) => endpoints).sort(),
-    maintainedUntil: judged.length > 1 ? null : soonest([...untils.values()]),
+    maintained: judged.length > 1 ? null : commonSpan([...spans.values()]),
   }
 }
 
@@ -54,13 +54,12 @@ function ofWholeNetwork<C extends 'halted' | 'forked'>(cause: C, open: readonly 
   return { cause, continues, key: cause, state: 'degraded', code: cause, ...none } as const
 }
 
-export function maintainedUntil({ maintenance }: BoardEntry, now: UnixMs): UnixMs | null {
-  return periodAt(maintenance, now)?.until ?? null
-}
-
-function soonest(untils: readonly (UnixMs | null)[]): UnixMs | null {
-  const known = untils.filter((until) => until !== null)
-  return known.length === 0 ? null : Math.min(...known)
+/** While all endpoints that are maintained now are maintained. */
+function commonSpan(spans: readonly (MaintenanceSpan | null)[]): MaintenanceSpan | null {
+  const known = spans.filter((span) => span !== null)
+  return known.length === 0
+    ? null
+    : { from: Math.max(...known.map(({ from }) => from)), until: Math.min(...known.map(({ until }) => until)) }
 }
 
 function shortHash(hash: string): string {

@@ -66,8 +66,8 @@ export function createOutages() {
 
     /**
      * The open outage that an unhealthy endpoint is part of: it failed soon after the start of the outage, or was part
-     * of it and has not been healthy for long since. `beginning`: of its failure; `null` in planned maintenance. A failure
-     * that began there began at its end.
+     * of it and has not been healthy for long since. `beginning`: of its failure; `null` in planned maintenance, at whose
+     * end the endpoint joins.
      */
     outageOf(group: Group, { endpoint, since }: Health, beginning: Beginning | null): Incident | undefined {
       const { open, failing, good, intervalMs } = group
@@ -80,8 +80,7 @@ export function createOutages() {
         const isSoon = beginning !== null && Math.abs(countedFrom(beginning) - beganAt) <= WINDOW_INTERVALS * intervalMs
         // Not seen healthy since the outage began: such a group may take longer than an interval to poll.
         const isUnseen = healthy.until < beganAt
-        const mayBePart = beginning !== null && (beginning.plannedUntil === null || isPlanned(outage))
-        if (isSoon || (isUnseen && mayBePart)) return outage
+        if (isSoon || (isUnseen && beginning !== null)) return outage
         const wasHealthyForLong = since - healthy.since > RECOVERED_AFTER_INTERVALS * intervalMs
         if ((isUnseen || !wasHealthyForLong) && outage.affected.includes(name)) return outage
       }
@@ -202,10 +201,6 @@ function latestStart({ changes, openedAt, plannedUntil }: Incident): UnixMs {
   return Math.max(start, plannedUntil ?? start)
 }
 
-function isPlanned({ plannedUntil = null }: Incident): boolean {
-  return plannedUntil !== null
-}
-
 function eventOf(
   { key, provider, intervalMs }: Group,
   parts: readonly Failing[],
@@ -230,7 +225,7 @@ function eventOf(
       ? parts.reduce((first, { since }) => Math.min(first, since), Number.POSITIVE_INFINITY)
       : null,
     affected: parts.map(({ health }) => health.endpoint.name).sort(),
-    maintainedUntil: null,
+    maintained: null,
   }
 }
 

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { EndpointKey } from '../core/endpoint.ts'
 import type { FailureKind } from '../core/failure.ts'
-import { periodAt } from '../core/maintenance.ts'
+import { type MaintenanceSpan, spanAt } from '../core/maintenance.ts'
 import { checkOutcome, type PollResult } from '../core/poll-result.ts'
 import type { UnixMs } from '../core/time.ts'
 import { CONDITION_CODES, isFresh, VERDICTS } from '../core/verdict/condition.ts'
@@ -17,8 +17,9 @@ export function createPollHistory({ store, board }: PollHistoryDeps) {
     const saved = view.snapshot(name)
     if (saved === null || saved.lastPolledAt === null) return
     kept.savedAt = at
-    const maintainedUntil = periodAt(board.entry(network, name)?.maintenance ?? [], at)?.until ?? null
-    store.saveHealth({ endpoint: key, at, value: { ...saved, maintainedUntil } })
+    const span = spanAt(board.entry(network, name)?.maintenance ?? [], at)
+    const maintained = { maintainedFrom: span?.from ?? null, maintainedUntil: span?.until ?? null }
+    store.saveHealth({ endpoint: key, at, value: { ...saved, ...maintained } })
   }
 
   return {
@@ -150,7 +151,8 @@ const Saved = z.object({
   ),
 })
 
-const Planned = z.object({ maintainedUntil: Time.nullable() })
+/** An earlier version may have saved only the end. */
+const Planned = z.object({ maintainedFrom: Time.nullable().default(0), maintainedUntil: Time.nullable() })
 
 /** Reads what an earlier run, maybe of another version, saved about an endpoint; `null` if it cannot be read. */
 export function readSaved(value: unknown): SavedEndpoint | null {
@@ -179,14 +181,15 @@ export function latestOf(saved: SavedEndpoint | null, said: Health | undefined):
   return { streaks: { verdict, since, badSince, recent: [], traces }, lastPolledAt, seen }
 }
 
-/** When the maintenance ends during which endpoints were saved. */
-export function maintainedIn(saved: readonly SavedHealth[]): ReadonlyMap<EndpointKey, UnixMs> {
-  const until = new Map<EndpointKey, UnixMs>()
+/** The maintenance during which endpoints were saved. */
+export function maintainedIn(saved: readonly SavedHealth[]): ReadonlyMap<EndpointKey, MaintenanceSpan> {
+  const spans = new Map<EndpointKey, MaintenanceSpan>()
   for (const { endpoint, value } of saved) {
-    const parsed = Planned.safeParse(value)
-    if (parsed.success && parsed.data.maintainedUntil !== null) until.set(endpoint, parsed.data.maintainedUntil)
+    const { data } = Planned.safeParse(value)
+    if (data !== undefined && data.maintainedFrom !== null && data.maintainedUntil !== null)
+      spans.set(endpoint, { from: data.maintainedFrom, until: data.maintainedUntil })
   }
-  return until
+  return spans
 }
 
 /** Whether both lead to the same verdicts after a restart; heights and times may differ. */

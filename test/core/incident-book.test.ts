@@ -5,6 +5,7 @@ import { type Incident, MAX_CHANGES } from '../../src/core/incident/incident.ts'
 import { createIncidentBook, type IncidentBook } from '../../src/core/incident/incident-book.ts'
 import { withPlaces } from '../../src/core/incident/incident-changes.ts'
 import type { NetworkEvent } from '../../src/core/incident/network-event.ts'
+import type { MaintenanceSpan } from '../../src/core/maintenance.ts'
 import type { ConditionCode, Finding } from '../../src/core/verdict/condition.ts'
 import { conditionsOf, confirm, confirmedOnly } from '../../src/core/verdict/confirm.ts'
 import { type Health, unpolled } from '../../src/core/verdict/health.ts'
@@ -91,9 +92,9 @@ function play(
   let now = START
   const there = new Set<string>(NAMES)
   const healths = new Map<string, Health>(NAMES.map((of) => [of, unpolled(endpoint(of), START)]))
-  const planned = new Map<string, number>()
+  const planned = new Map<string, MaintenanceSpan>()
   /** As it is saved with the health of each endpoint. */
-  const maintained = new Map<EndpointKey, number>()
+  const maintained = new Map<EndpointKey, MaintenanceSpan>()
   const events = new Map<NetworkEvent['cause'], NetworkEvent>()
   const incidents = new Map<string, Incident>()
   const changes: Incident[] = []
@@ -105,6 +106,11 @@ function play(
       changes.push(incident)
       check({ incidents, changes }, incident)
     }
+  }
+
+  function shorten(): void {
+    const at = Math.floor(now)
+    for (const [key, { from, until }] of maintained) maintained.set(key, { from, until: Math.min(until, at) })
   }
 
   function poll(of: string, codes: readonly ConditionCode[]): void {
@@ -122,8 +128,9 @@ function play(
       confirmation,
     }
     healths.set(of, health)
-    const until = planned.get(of) ?? 0
-    if (until > at) maintained.set(endpointKey(health.endpoint), until)
+    const span = planned.get(of)
+    const present = span !== undefined && span.until > at ? span : null
+    if (present !== null) maintained.set(endpointKey(health.endpoint), present)
     const { recoverAfter } = THRESHOLDS
     const goneSince = confirmation.recent.at(-recoverAfter)?.at ?? at
     take(
@@ -146,7 +153,7 @@ function play(
         now: at,
         goneSince,
         recoverAfter,
-        maintainedUntil: until > at ? until : null,
+        maintained: present,
         outage: undefined,
       }),
     )
@@ -178,15 +185,20 @@ function play(
             since: Math.floor(now) - step.agoMs,
             message: step.cause,
             affected: ['a', 'b'],
-            maintainedUntil: null,
+            maintained: null,
           })
         break
-      case 'maintenance':
-        planned.set(step.name, Math.floor(now) + step.forMs)
+      case 'maintenance': {
+        // Like a second window that overlaps the first one.
+        const from = Math.floor(now)
+        const before = planned.get(step.name)
+        const isLonger = before !== undefined && before.until >= from
+        planned.set(step.name, { from: isLonger ? before.from : from, until: from + step.forMs })
         break
+      }
       case 'remove':
         there.delete(step.name)
-        for (const [key, until] of maintained) maintained.set(key, Math.min(until, Math.floor(now)))
+        shorten()
         take(book.retain(keys(), new Set(['ethereum']), Math.floor(now)))
         break
       case 'restart':
@@ -195,7 +207,7 @@ function play(
           const kept = JSON.parse(JSON.stringify([...incidents.values()])) as Incident[]
           book.restore(kept, maintained)
         }
-        for (const [key, until] of maintained) maintained.set(key, Math.min(until, Math.floor(now)))
+        shorten()
         take(book.retain(keys(), new Set(['ethereum']), Math.floor(now)))
     }
   }

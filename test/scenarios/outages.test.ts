@@ -371,20 +371,63 @@ describe('while an outage is open', () => {
     expect(listed(stage)).toHaveLength(2)
   })
 
-  test('an endpoint whose maintenance ends while it is still down has an incident of its own', async () => {
-    const endpoints = shared(5, over)
-    const start = Date.UTC(2026, 0, 1)
-    const when = { kind: 'once', from: start, until: start + 20 * MINUTE } as const
-    const window = { name: 'upgrade', networks: ['ethereum'], endpoints: ['s000'], when }
-    const stage = stageOf(endpoints, { now: start, windows: [window] })
+  const plannedFor = (endpoints: readonly string[], fromMs: number, untilMs: number) => {
+    const now = Date.UTC(2026, 0, 1)
+    const when = { kind: 'once', from: now + fromMs, until: now + untilMs } as const
+    return { now, windows: [{ name: 'upgrade', networks: ['ethereum'], endpoints, when }] }
+  }
+
+  test.each([1, 2, 3])(
+    '%i of its endpoints join it when their maintenance ends and they are still down',
+    async (count) => {
+      const endpoints = shared(6, over)
+      const planned = plannedFor(names(endpoints.slice(0, count)), 0, 20 * MINUTE)
+      const stage = stageOf(endpoints, planned)
+      await stage.pass(5 * MINUTE)
+      fail(stage, endpoints)
+      await stage.pass(10 * MINUTE)
+      expect(stage.open()).toMatchObject([{ cause: 'outage', affected: names(endpoints.slice(count)) }])
+
+      await stage.pass(10 * MINUTE)
+
+      expect(listed(stage)).toMatchObject([{ cause: 'outage', affected: names(endpoints), plannedUntil: null }])
+      heal(stage, endpoints)
+      await stage.pass(2 * MINUTE)
+      expect(stage.open()).toEqual([])
+      expect(listed(stage)).toHaveLength(1)
+    },
+  )
+
+  test('an endpoint that fails in maintenance on its own has its own incident at the end', async () => {
+    const endpoints = shared(6, over)
+    const planned = plannedFor(['s000'], 0, 30 * MINUTE)
+    const stage = stageOf(endpoints, planned)
     await stage.pass(5 * MINUTE)
-    fail(stage, endpoints)
+    fail(stage, endpoints.slice(1))
+    await stage.pass(10 * MINUTE)
+    fail(stage, endpoints.slice(0, 1))
     await stage.pass(20 * MINUTE)
 
     const [own, outage] = ['endpoint', 'outage'].map((cause) => stage.open().filter((one) => one.cause === cause))
-    expect(own).toMatchObject([{ endpoint: 's000', plannedUntil: start + 20 * MINUTE }])
-    expect(own?.[0]?.openedAt).toBeLessThan(start + 6 * MINUTE)
+    expect(own).toMatchObject([{ endpoint: 's000', plannedUntil: planned.now + 30 * MINUTE }])
     expect(outage).toMatchObject([{ affected: names(endpoints.slice(1)) }])
+  })
+
+  test('an endpoint that failed before its maintenance and outlasts both began before it', async () => {
+    const endpoints = shared(5, over)
+    const planned = plannedFor(['s000'], 20 * MINUTE, 40 * MINUTE)
+    const first = stageOf(endpoints, planned)
+    await first.pass(5 * MINUTE)
+    fail(first, endpoints)
+    await first.pass(30 * MINUTE)
+    await first.stop()
+    const stage = stageOf(endpoints, { ...planned, saved: first.saved(), world: first.world })
+    await stage.pass(15 * MINUTE)
+    heal(stage, endpoints.slice(1))
+    await stage.pass(2 * MINUTE)
+
+    expect(stage.open()).toMatchObject([{ endpoint: 's000', cause: 'endpoint', plannedUntil: null }])
+    expect(stage.open()[0]?.openedAt).toBeLessThan(planned.now + 6 * MINUTE)
   })
 })
 

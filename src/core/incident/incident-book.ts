@@ -1,4 +1,5 @@
 import { type EndpointKey, endpointKey } from '../endpoint.ts'
+import type { MaintenanceSpan } from '../maintenance.ts'
 import type { UnixMs } from '../time.ts'
 import { isRelative } from '../verdict/condition.ts'
 import type { Health } from '../verdict/health.ts'
@@ -24,7 +25,7 @@ import { beginEvent, continueEvent, endEvent, type NetworkEvent } from './networ
  */
 export interface IncidentBook {
   /** Loads the open and the recently closed incidents of an earlier run. */
-  restore(incidents: readonly Incident[], maintainedUntil: ReadonlyMap<EndpointKey, UnixMs>): readonly Incident[]
+  restore(incidents: readonly Incident[], maintained: ReadonlyMap<EndpointKey, MaintenanceSpan>): readonly Incident[]
   /**
    * Continues an open incident that another daemon began. An endpoint has one open incident: a second one is closed, as
    * part of the first.
@@ -52,8 +53,8 @@ export interface JudgedEndpoint {
   readonly goneSince: UnixMs
   /** Consecutive polls before a better state is confirmed. */
   readonly recoverAfter: number
-  /** End of its planned maintenance; `null` outside of maintenance. */
-  readonly maintainedUntil: UnixMs | null
+  /** Its planned maintenance; `null` outside of maintenance. */
+  readonly maintained: MaintenanceSpan | null
   /** The open outage that it is part of, if any: it gets no incident of its own. */
   readonly outage: Incident | undefined
 }
@@ -105,8 +106,8 @@ export function createIncidentBook(): IncidentBook {
   }
 
   return {
-    restore(incidents, maintainedUntil) {
-      for (const [key, until] of maintainedUntil) maintenance.note(key, until)
+    restore(incidents, maintained) {
+      for (const [key, span] of maintained) maintenance.note(key, span)
       const inOrder = incidents.toSorted((a, b) => (a.closedAt ?? 0) - (b.closedAt ?? 0) || a.openedAt - b.openedAt)
       return inOrder.flatMap((incident) => {
         const key = keyOf(incident)
@@ -119,10 +120,10 @@ export function createIncidentBook(): IncidentBook {
 
     adopt,
 
-    endpoint({ health, at, now, goneSince, recoverAfter, maintainedUntil, outage }) {
+    endpoint({ health, at, now, goneSince, recoverAfter, maintained, outage }) {
       const { verdict } = health
       const key = endpointKey(health.endpoint)
-      const isExcused = maintenance.excuses(key, maintainedUntil, at, now)
+      const isExcused = maintenance.excuses(key, maintained, at, now)
       const current = open.get(key)
       if (verdict === null) return NOTHING
       if (current === undefined) {
@@ -159,8 +160,8 @@ export function createIncidentBook(): IncidentBook {
         const openEvents = eventsOf(mapOf(event.cause), name)
         const current = event.continues === null ? undefined : openEvents.get(event.continues)
         const key = `${name} ${event.key}`
-        if (event.maintainedUntil !== null) maintenance.note(key, event.maintainedUntil)
-        if (current === undefined && event.maintainedUntil !== null) continue
+        if (event.maintained !== null) maintenance.note(key, event.maintained)
+        if (current === undefined && event.maintained !== null) continue
         const { since, plannedUntil } = event
         const beginning =
           plannedUntil === null ? maintenance.beginningOf(key, since, now) : { openedAt: since, plannedUntil }

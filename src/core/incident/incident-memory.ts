@@ -1,4 +1,5 @@
 import type { EndpointKey } from '../endpoint.ts'
+import type { MaintenanceSpan } from '../maintenance.ts'
 import type { UnixMs } from '../time.ts'
 import { type Beginning, type ClosedIncident, closedIncidentOf, MAX_CLOSED } from './endpoint-incident.ts'
 import type { Incident } from './incident.ts'
@@ -42,32 +43,44 @@ export function createClosedOutages() {
 /** For all hosts and providers of a network. */
 const MAX_CLOSED_OUTAGES = 10 * MAX_CLOSED
 
-/** Remembers the end of the latest planned maintenance by endpoint and network event: no incident opens before. */
+/** Remembers the latest planned maintenance by endpoint and network event: no incident opens before its end. */
 export function createMaintenanceMemory() {
-  const ends = new Map<string, UnixMs>()
-  return {
-    note: (key: string, until: UnixMs) => void ends.set(key, until),
+  const spans = new Map<string, MaintenanceSpan>()
 
-    /** Whether no incident may open after this poll. `maintainedUntil`: end of the present maintenance, if any. */
-    excuses(key: string, maintainedUntil: UnixMs | null, at: UnixMs, now: UnixMs): boolean {
-      if (maintainedUntil !== null) ends.set(key, maintainedUntil)
-      const until = ends.get(key)
+  function note(key: string, { from, until }: MaintenanceSpan): void {
+    const before = spans.get(key)
+    // Windows that follow each other without a gap are one.
+    const isLonger = before !== undefined && before.from < from && from <= before.until
+    spans.set(key, { from: isLonger ? before.from : from, until })
+  }
+
+  return {
+    note,
+
+    /** Whether no incident may open after this poll. `maintained`: the present maintenance, if any. */
+    excuses(key: string, maintained: MaintenanceSpan | null, at: UnixMs, now: UnixMs): boolean {
+      if (maintained !== null) note(key, maintained)
+      const until = spans.get(key)?.until
       // The poll began during maintenance and ended after it.
-      return maintainedUntil !== null || (until !== undefined && at < until && until <= now)
+      return maintained !== null || (until !== undefined && at < until && until <= now)
     },
 
     /** An incident that begins during planned maintenance is opened at its end, dated back to the first bad poll. */
     beginningOf(key: string, since: UnixMs, now: UnixMs, badSince = since): Beginning {
-      const until = Math.min(ends.get(key) ?? Number.NEGATIVE_INFINITY, now)
-      return until > badSince ? { openedAt: badSince, plannedUntil: until } : { openedAt: since, plannedUntil: null }
+      const { from, until: end } = spans.get(key) ?? NEVER
+      const until = Math.min(end, now)
+      const isPlanned = from <= badSince && badSince < until
+      return isPlanned ? { openedAt: badSince, plannedUntil: until } : { openedAt: since, plannedUntil: null }
     },
 
     retain(isKept: (key: string) => boolean, at: UnixMs): void {
-      for (const [key, until] of ends) {
+      for (const [key, { from, until }] of spans) {
         // The configuration may have shortened the maintenance. If not, the next poll notes its end again.
-        if (isKept(key)) ends.set(key, Math.min(until, at))
-        else ends.delete(key)
+        if (isKept(key)) spans.set(key, { from, until: Math.min(until, at) })
+        else spans.delete(key)
       }
     },
   }
 }
+
+const NEVER: MaintenanceSpan = { from: Number.POSITIVE_INFINITY, until: Number.NEGATIVE_INFINITY }

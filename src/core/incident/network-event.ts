@@ -1,3 +1,4 @@
+import type { MaintenanceSpan } from '../maintenance.ts'
 import type { UnixMs } from '../time.ts'
 import { type Verdict, worst } from '../verdict/condition.ts'
 import { type Beginning, closedIncidentOf, closeIncident, FLAPPING_AFTER, isRecurrence } from './endpoint-incident.ts'
@@ -30,8 +31,8 @@ export interface NetworkEvent {
   readonly message: string
   /** Names of the endpoints that show it. */
   readonly affected: readonly string[]
-  /** No incident opens before this time, because the endpoints are in planned maintenance; otherwise `null`. */
-  readonly maintainedUntil: UnixMs | null
+  /** The planned maintenance of the endpoints: no incident opens before its end. Otherwise `null`. */
+  readonly maintained: MaintenanceSpan | null
 }
 
 /** `closed`: closed outages of the network, the newest last. A flapping one is opened again under its id. */
