@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import { type NetworkVote, type Turns, turnsAfter } from '../core/cluster/vote.ts'
 import type { Endpoint } from '../core/endpoint.ts'
 import { CONDITION_CODES, VERDICTS } from '../core/verdict/condition.ts'

@@ -1,7 +1,7 @@
 import { X509Certificate } from 'node:crypto'
 import type { TLSSocket } from 'node:tls'
 import { buildConnector, Client } from 'undici'
-import type { z } from 'zod'
+import type * as z from 'zod'
 import { urlOf } from '../config/addresses.ts'
 import type { Environment } from '../config/interpolate.ts'
 import type { Config } from '../config/resolve.ts'

@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import { ConfigFile } from '../config/schema.ts'
 import { type CommandIo, EXIT } from './io.ts'
 

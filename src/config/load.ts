@@ -1,6 +1,6 @@
 import { readFileSync, statSync } from 'node:fs'
 import { dirname, resolve as resolvePath } from 'node:path'
-import type { z } from 'zod'
+import type * as z from 'zod'
 import { humanDuration } from '../core/time.ts'
 import { exposedSecrets } from './exposed-secrets.ts'
 import { type Environment, interpolate } from './interpolate.ts'

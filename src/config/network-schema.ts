@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import type { CheckName } from '../core/endpoint.ts'
 import { FAMILIES, METACHAIN } from '../core/network.ts'
 import * as address from './addresses.ts'

@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import { isMapping } from './problem.ts'
 
 /** A value without its invalid parts. Rules across keys run on it, so that all problems are reported at once. */

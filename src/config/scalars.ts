@@ -1,5 +1,5 @@
 import { validate as isCron } from 'node-cron'
-import { z } from 'zod'
+import * as z from 'zod'
 import { DURATION, parseDuration } from '../core/time.ts'
 import { Secret } from '../secret.ts'
 

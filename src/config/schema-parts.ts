@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import type { About } from './scalars.ts'
 
 /** Mappings and lists of the configuration file, which say what they expected and never what they found. */

@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import * as address from './addresses.ts'
 import { labelName, MOST_LABELS, network, pollKeys } from './network-schema.ts'
 import { notify } from './notify-schema.ts'

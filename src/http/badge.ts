@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { z } from 'zod'
+import * as z from 'zod'
 import { percent } from '../../web/views/format.ts'
 import { isUnstable, lookOf, type Marked, tally, toneOf } from '../../web/views/model.ts'
 import type { UnixMs } from '../core/time.ts'

@@ -1,5 +1,5 @@
 import type { FastifyReply } from 'fastify'
-import { z } from 'zod'
+import * as z from 'zod'
 import { clientAddress } from './access.ts'
 import type { Connections } from './connections.ts'
 import type { EventStream } from './event-stream.ts'

@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { z } from 'zod'
+import * as z from 'zod'
 import type { Incident } from '../core/incident/incident.ts'
 import { CONDITION_CODES } from '../core/verdict/condition.ts'
 import { type IncidentDetailsDeps, incidentDetails } from './incident-details.ts'

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { z } from 'zod'
+import * as z from 'zod'
 import { LONGEST_NOTE, MOST_NOTES, type Note } from '../core/incident/note.ts'
 import type { Store } from '../store/store.ts'
 import type { IncidentSource } from './incident-source.ts'

@@ -1,6 +1,6 @@
 import type { RouteOptions } from 'fastify'
 import type { OpenAPIV3_1 } from 'openapi-types'
-import { z } from 'zod'
+import * as z from 'zod'
 import { type App, json, operation } from './route.ts'
 import { componentSchemas } from './wire-common.ts'
 

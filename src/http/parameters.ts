@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import { parseDuration } from '../core/time.ts'
 import { printable, stampIn } from './plain-text.ts'
 

@@ -1,5 +1,5 @@
 import type { FastifyReply } from 'fastify'
-import { z } from 'zod'
+import * as z from 'zod'
 import { describeFailure } from '../core/failure.ts'
 import { checkOutcome, type NodeCheck, type NodeReport } from '../core/poll-result.ts'
 import type { Inspected, Inspection, PollStep } from '../core/verdict/inspection.ts'

@@ -6,7 +6,7 @@ import type {
   RawServerDefault,
 } from 'fastify'
 import type { ZodTypeProvider } from 'fastify-type-provider-zod'
-import { z } from 'zod'
+import * as z from 'zod'
 import type { Clock } from '../clock.ts'
 import type { ClusterReport } from '../core/cluster/report.ts'
 import type { Inspect } from '../core/verdict/inspection.ts'

@@ -1,6 +1,6 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { z } from 'zod'
+import * as z from 'zod'
 import { RUNBOOK_OF } from '../core/verdict/runbook.ts'
 import { packageRoot } from '../version.ts'
 import { sendProblem } from './problem.ts'

@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import { LONGEST_SILENCE_MS, type Silence } from '../core/incident/silence.ts'
 import { line, NameParameter } from './parameters.ts'
 import { sendProblem, sendUnknown } from './problem.ts'

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { z } from 'zod'
+import * as z from 'zod'
 import { withoutFirst } from '../../web/views/day-bars.ts'
 import type { Clock } from '../clock.ts'
 import type { Endpoint, EndpointKey } from '../core/endpoint.ts'

@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import { Count, Seconds, Shard, shape, Time } from './wire-common.ts'
 
 export const BlockView = shape('Block', {

@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import { Count, Seconds, shape, Time } from './wire-common.ts'
 
 const MemberView = shape('ClusterMember', {

@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 
 /**
  * Building blocks of API responses: times are RFC 3339 UTC, durations are in seconds, ratios from 0 to 1, names in

@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import { STALE_REASONS } from '../core/routing/alias.ts'
 import { Count, Seconds, SpreadView, shape, Time } from './wire-common.ts'
 

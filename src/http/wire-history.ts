@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import { FAILURE_KINDS } from '../core/failure.ts'
 import { INCIDENT_CAUSES } from '../core/incident/incident.ts'
 import { VERDICTS } from '../core/verdict/condition.ts'

@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import { MESSAGE_TYPES, RESULTS } from '../notify/notification.ts'
 import { Count, Seconds, shape, Time } from './wire-common.ts'
 

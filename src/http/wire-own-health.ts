@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import { JOURNAL_KINDS } from '../state/journal.ts'
 import { ClusterDetailsView } from './wire-cluster.ts'
 import { Count, Seconds, SpreadView, shape, Time } from './wire-common.ts'

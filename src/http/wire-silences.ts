@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import { shape, Time } from './wire-common.ts'
 
 /** A time in which no messages are sent about a network or an endpoint. */

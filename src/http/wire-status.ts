@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import { FAMILIES } from '../core/network.ts'
 import { CONDITION_CODES, STATES } from '../core/verdict/condition.ts'
 import { ClusterNoticeView } from './wire-cluster.ts'

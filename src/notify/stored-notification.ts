@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import { VERDICTS } from '../core/verdict/condition.ts'
 import { StoredIncident } from '../state/incident-log.ts'
 import { MESSAGE_TYPES, type Notification } from './notification.ts'

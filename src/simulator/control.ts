@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http'
-import { z } from 'zod'
+import * as z from 'zod'
 import type { Shard } from '../core/network.ts'
 import type { Answer, Request } from './answer.ts'
 import type { SimulatedChain } from './chain.ts'

@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 
 /** Every fault of a simulated node. Requests write `{ "kind": "slow", "delay": "2s" }`; durations become `…Ms`. */
 export type Fault = Readonly<z.output<typeof FaultBody>>

@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import type { EndpointKey } from '../core/endpoint.ts'
 import { endpointKey } from '../core/endpoint.ts'
 import { INCIDENT_CAUSES, type Incident } from '../core/incident/incident.ts'
