@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { createRandom } from '../proof/random.ts'
 import { createStage, type Node, type Stage, type StageNetwork } from '../support/stage.ts'
 
 /** Which endpoints are on another branch, which are not, and when it is unknown. */
@@ -235,6 +236,28 @@ describe('a minority', () => {
     await stage.pass(6 * HOUR)
 
     expect([accused(stage), stage.forked('ethereum')]).toEqual([[], false])
+  })
+})
+
+describe('while one poll in seven times out', () => {
+  test.each([4, 5, 7, 10])('reorganisations of the whole network blame none of %i endpoints', async (size) => {
+    const names = 'abcdefghij'.slice(0, size).split('')
+    for (let seed = 0; seed < 4; seed++) {
+      const random = createRandom(1000 * size + seed)
+      const failure = () => (random() < 0.15 ? ({ kind: 'timeout', afterMs: 5000 } as const) : null)
+      const stage = stageOf(names, {}, CHAINS[4])
+      for (const name of names) stage.set(key(name), { failure })
+      await stage.pass((8 + random()) * 10 * SECOND)
+
+      for (let time = 0; time < 10; time++) {
+        const from = stage.height('ethereum') - Math.floor(3 * random())
+        for (const name of names) stage.set(key(name), { failure, branch: { from, name: `new${time}` } })
+        await stage.pass((5 + 2 * random()) * 10 * SECOND)
+      }
+
+      expect(stage.accused().filter(({ codes }) => codes.includes('forked'))).toEqual([])
+      expect(stage.forked('ethereum')).toBe(false)
+    }
   })
 })
 

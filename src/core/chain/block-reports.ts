@@ -48,6 +48,8 @@ export interface Report<S> {
 export interface Branch<S> {
   readonly hash: string
   readonly reports: Report<S>[]
+  /** When it was first and last reported. */
+  firstAt: UnixMs
   latestAt: UnixMs
 }
 
@@ -138,6 +140,7 @@ export function createBlockReports<S>(): BlockReports<S> {
     shift(ms) {
       for (const { branches } of heights.values()) {
         for (const branch of branches) {
+          branch.firstAt += ms
           branch.latestAt += ms
           for (const one of branch.reports) {
             one.firstAt += ms
@@ -156,7 +159,7 @@ function branchOf<S>({ branches }: HeightReports<S>, hash: string, at: UnixMs): 
     branch.latestAt = Math.max(branch.latestAt, at)
     return branch
   }
-  const branch: Branch<S> = { hash, reports: [], latestAt: at }
+  const branch: Branch<S> = { hash, reports: [], firstAt: at, latestAt: at }
   branches.push(branch)
   return branch
 }

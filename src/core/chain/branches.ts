@@ -52,8 +52,11 @@ interface EndpointState {
   agreedAt: number | null
   /** The majority's block at that height. */
   agreedHash: string | null
-  /** The present run of disagreement with the majority: since when, and its lowest height. Blocks below are older. */
-  against: { since: UnixMs; height: number } | null
+  /**
+   * The present run of disagreement with the majority: since when, its lowest height, below which blocks are older, and the
+   * number of the poll that found it.
+   */
+  against: { since: UnixMs; height: number; readonly poll: number } | null
   standing: BranchStanding | null
 }
 
@@ -82,10 +85,10 @@ export function createBranches(deps: BranchesDeps): Branches {
 
   /** Uses the newest block at which it can be compared, because others often report their block at a height later. */
   function standingOf(reporter: Reporter<EndpointState>): BranchStanding | null {
-    const { reports, state } = reporter
+    const { reports, polls, state } = reporter
     /** The newest split: an endpoint that is behind may give one side the majority below it. */
     let split: Block | null = null
-    for (const { siblings, branch, firstAt, at } of reports) {
+    for (const { siblings, branch, firstAt, at, poll } of reports) {
       const decision = decide(siblings)
       if (decision === null) continue
       const { height } = siblings
@@ -107,10 +110,12 @@ export function createBranches(deps: BranchesDeps): Branches {
         return sameOrNew(state, height, hash, 'with')
       }
       // Dated back to this endpoint's report, because the majority is often known only later.
-      state.against ??= { since: firstAt, height }
+      state.against ??= { since: firstAt, height, poll: polls }
       state.against.height = Math.min(state.against.height, height)
       // A pool may report a losing block once, so a single report is not enough.
       if (at <= state.against.since) return null
+      // A block reported only before the majority's may be one that a reorganisation replaced: the next poll decides.
+      if (at <= decision.firstAt && poll < state.against.poll) return null
       const needed = Math.max(reached(height - slackBlocks()), 2)
       return isRepeated(decision, state.against.since, needed) ? sameOrNew(state, height, hash, 'against') : null
     }
