@@ -2,8 +2,8 @@ import { render, type TemplateResult } from './views/lit.ts'
 
 /**
  * Replaces what the daemon drew with the browser's drawing in one step, so that nothing flashes and the scroll position
- * stays. Focus and typed text are carried over. Open incidents and maintenance stay as the daemon drew them until their code
- * is loaded: the page is live one round trip earlier.
+ * stays. Focus and typed text are carried over. Open incidents, maintenance and strips stay as the daemon drew them until their
+ * code is loaded: the page is live one round trip earlier.
  */
 export function takeOver(page: HTMLElement, drawing: TemplateResult): HTMLElement {
   const own = page.cloneNode(false) as HTMLElement
@@ -13,10 +13,12 @@ export function takeOver(page: HTMLElement, drawing: TemplateResult): HTMLElemen
     const takesText = field instanceof HTMLInputElement || field instanceof HTMLTextAreaElement
     if (takesText && value !== '') field.value = value
   }
-  if (own.querySelector('.events') === null) {
-    const kept = [...page.querySelectorAll('.verdict ~ .events')]
-    for (const section of kept) section.setAttribute('data-kept', '')
-    own.querySelector('.verdict')?.after(...kept.map((section) => section.cloneNode(true)))
+  if (own.querySelector('.events') === null)
+    own.querySelector('.verdict')?.after(...[...page.querySelectorAll('.verdict ~ .events')].map(kept))
+  for (const strip of page.querySelectorAll('td .strip')) {
+    const cell = own.querySelector(`#${CSS.escape(strip.closest('tr')?.id ?? '')} .day`)
+    // What comes first in an element is none of lit's.
+    if (cell?.childElementCount === 0) cell.prepend(kept(strip))
   }
   const focused = page.contains(document.activeElement) ? pathTo(document.activeElement, page) : null
   page.replaceWith(own)
@@ -24,14 +26,22 @@ export function takeOver(page: HTMLElement, drawing: TemplateResult): HTMLElemen
   return own
 }
 
-/** Once their code has drawn them, or there are none any more. */
+function kept(section: Element): Node {
+  section.setAttribute('data-kept', '')
+  return section.cloneNode(true)
+}
+
+/** Once their code has drawn them, or there are none any more. What had the focus gives it to its like. */
 export function dropKept(page: HTMLElement, isAllLoaded: boolean): void {
-  if (!isAllLoaded && page.querySelector('.events:not([data-kept])') === null) return
   for (const section of page.querySelectorAll('[data-kept]')) {
-    const focused = section.querySelector(':focus')?.getAttribute('href')
+    const own = section.parentElement?.querySelector<HTMLElement>(':scope > :is(.events, .strip):not([data-kept])')
+    if (own === null && !isAllLoaded) continue
+    const focused = document.activeElement
+    const hadFocus = section.contains(focused)
     section.remove()
-    if (typeof focused !== 'string') continue
-    const same = page.querySelector<HTMLElement>(`.events a[href="${CSS.escape(focused)}"]`)
+    if (!hadFocus) continue
+    const href = CSS.escape(focused?.getAttribute('href') ?? '')
+    const same = focused === section ? own : page.querySelector<HTMLElement>(`.events a[href="${href}"]`)
     ;(same ?? page.querySelector<HTMLElement>('h1'))?.focus({ preventScroll: true })
   }
 }

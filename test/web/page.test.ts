@@ -208,6 +208,30 @@ describe.runIf(hasChromium)('the page in Chromium', () => {
     expect(await page.evaluate(() => document.activeElement?.getAttribute('href'))).toMatch(/^\/incidents\//)
   })
 
+  test('keeps strips as the daemon drew them, and the focus on one, until their own code draws them', async () => {
+    const setting = setUp({ realClock: systemClock, store: { history: async (of) => [aBucket(of.from, of.stepMs)] } })
+    await setting.world.pollAll()
+    const page = await blank()
+    const { letGo } = await hold(page, '**/strip-*.js')
+    const address = await serve(setting)
+    // The history is read once somebody asks.
+    await expect.poll(async () => (await fetch(address)).text()).toContain('data-strip')
+    await page.goto(address)
+    await page.locator('.lamp.on').waitFor()
+    const strips = page.locator('td.day .strip:has(svg)')
+    expect(await strips.count()).toBe(3)
+    expect(await page.locator('[data-kept]').count()).toBe(3)
+    await strips.nth(1).focus()
+    const focused = () => page.evaluate(() => document.activeElement?.getAttribute('data-strip'))
+    expect(await focused()).toBe('avalanche/own-2')
+
+    letGo()
+
+    await page.locator('[data-kept]').first().waitFor({ state: 'detached' })
+    expect(await strips.count()).toBe(3)
+    expect(await focused()).toBe('avalanche/own-2')
+  })
+
   test('draws the wall only with its style sheet, also coming from another view', async () => {
     const setting = setUp({ realClock: systemClock, networks: fleet(1, 41) })
     await setting.world.pollAll()

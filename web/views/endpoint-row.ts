@@ -1,21 +1,17 @@
-import type { StripView } from '../../src/http/wire-history.ts'
 import type { ConditionView, EndpointView, HeadView, NetworkView } from '../../src/http/wire-status.ts'
 import { age, count, duration, latency, moment, percent, since, unbroken, type Zone } from './format.ts'
 import { html, nothing, type TemplateResult } from './lit.ts'
 import { endpointMark } from './mark.ts'
 import { isHealthy, isUnstable, lookOf, worstHead } from './model.ts'
 import { endpointPath } from './route.ts'
-import { type StripSpan, strip } from './strip.ts'
 import { headWords, METACHAIN, WORDS } from './words.ts'
 
 /** One endpoint in the overview's table. */
-export function endpointRow({ network, endpoint, strip: of, span, bars, zone, nowMs }: EndpointRow): TemplateResult {
+export function endpointRow({ network, endpoint, p95, past, zone, nowMs }: EndpointRow): TemplateResult {
   const { columns } = WORDS
   const head = worstHead(endpoint)
   const beat = endpoint.liveness?.heartbeat_lag_seconds ?? null
   const failures = endpoint.liveness?.contiguous_failures ?? null
-  const p95 = of?.recent_latency_p95_seconds ?? null
-  const key = `${network.name}/${endpoint.name}`
   return html`
     <tr role="row" class=${lookOf(endpoint)} id="e-${network.name}-${endpoint.name}">
       <th role="rowheader" scope="row">
@@ -33,7 +29,7 @@ export function endpointRow({ network, endpoint, strip: of, span, bars, zone, no
       <td role="cell" class="n beat" data-label=${columns.beat}>${beat === null ? none() : duration(beat)}</td>
       <td role="cell" class="n failures" data-label=${columns.failures}>${failures === null ? none() : quietZero(failures)}</td>
       <td role="cell" class="n latency" data-label=${columns.latency}>${p95 === null ? none() : latency(p95)}</td>
-      <td role="cell" class="day">${bars ?? strip(of, key, endpoint.title, span)}</td>
+      <td role="cell" class="day">${past}</td>
       <td role="cell" class="n available" data-label=${columns.available}>${available(endpoint.availability['30d'])}</td>
     </tr>
   `
@@ -42,10 +38,10 @@ export function endpointRow({ network, endpoint, strip: of, span, bars, zone, no
 export interface EndpointRow {
   readonly network: Pick<NetworkView, 'name' | 'halted'>
   readonly endpoint: EndpointView
-  readonly strip: StripView | undefined
-  readonly span: StripSpan | null
-  /** The last 90 days, in place of the strip. */
-  readonly bars: TemplateResult | null
+  /** Its latency of the last hour, in seconds. */
+  readonly p95: number | null
+  /** The strip of its last 24 hours, or the bars of its last 90 days. */
+  readonly past: TemplateResult | typeof nothing
   readonly zone: Zone
   readonly nowMs: number
 }

@@ -7,7 +7,7 @@ import { mark } from './mark.ts'
 import { inOrderOf, networksWorstFirst, toneOf, worstFirst } from './model.ts'
 import { headTip, stateCounts, whereTheyAre } from './network-facts.ts'
 import { networkPath } from './route.ts'
-import { stripHours } from './strip.ts'
+import { stripHours } from './strip-span.ts'
 import { verdictSentence } from './verdict-sentence.ts'
 import { type Answer, defineView, type Model, type Sorting, type Sources } from './view.ts'
 import { WORDS } from './words.ts'
@@ -32,6 +32,7 @@ interface Data {
 let bars: typeof import('./day-bars.ts') | null = null
 let events: typeof import('./events.ts') | null = null
 let query: typeof import('./endpoint-query.ts') | null = null
+let strip: typeof import('./strip.ts').strip | null = null
 let wall: typeof import('./wall.ts') | null = null
 
 function prepare(model: Model<Data>, isFirst = false): Promise<unknown> | null {
@@ -42,6 +43,9 @@ function prepare(model: Model<Data>, isFirst = false): Promise<unknown> | null {
     ...(hasDays && bars === null ? [import('./day-bars.ts').then((loaded) => void (bars = loaded))] : []),
     ...(hasEvents && events === null && !isFirst
       ? [import('./events.ts').then((loaded) => void (events = loaded))]
+      : []),
+    ...(strip === null && !isFirst && !isWall(model)
+      ? [import('./strip.ts').then((loaded) => void (strip = loaded.strip))]
       : []),
     ...(hasQuery(model) && query === null
       ? [import('./endpoint-query.ts').then((loaded) => void (query = loaded))]
@@ -251,20 +255,16 @@ function table(
           endpoints,
           ({ name }) => name,
           (endpoint) => {
+            const { title } = endpoint
             const key = `${network.name}/${endpoint.name}`
-            const strip = strips.get(key)
+            const of = strips.get(key)
             // Ages are updated separately, so a row only changes with its endpoint or its strip.
-            return guard([endpoint, strip, zone, days, network.halted], () =>
-              endpointRow({
-                network,
-                endpoint,
-                strip,
-                span: day,
-                zone,
-                nowMs,
-                bars: days === null ? null : (bars?.dayBars(byKey(days).get(key), key, endpoint.title, days) ?? null),
-              }),
-            )
+            return guard([endpoint, of, zone, days, network.halted, strip], () => {
+              const past =
+                days === null ? strip?.(of, key, title, day) : bars?.dayBars(byKey(days).get(key), key, title, days)
+              const p95 = of?.recent_latency_p95_seconds ?? null
+              return endpointRow({ network, endpoint, p95, past: past ?? nothing, zone, nowMs })
+            })
           },
         )}
       </tbody>

@@ -1,7 +1,8 @@
 import type { StripView } from '../../src/http/wire-history.ts'
 import type { StateView } from '../../src/http/wire-status.ts'
 import { duration, latency, minute, type Zone } from './format.ts'
-import { BEFORE, LETTERS, type StripSpan, word } from './strip.ts'
+import { BEFORE, LETTERS, word } from './strip.ts'
+import type { StripSpan } from './strip-span.ts'
 import { WORDS } from './words.ts'
 
 /** The text of one cell: `09:15 to 09:30: up 13 min, down 2 min, up to 3 blocks behind, p95 12 ms`. */

@@ -1,7 +1,8 @@
-import type { StripsView, StripView } from '../../src/http/wire-history.ts'
+import type { StripView } from '../../src/http/wire-history.ts'
 import type { StateView } from '../../src/http/wire-status.ts'
-import { age, duration } from './format.ts'
+import { duration } from './format.ts'
 import { html, nothing, svg, type TemplateResult } from './lit.ts'
+import { type StripSpan, stripHours } from './strip-span.ts'
 import { WORDS } from './words.ts'
 
 /**
@@ -111,15 +112,6 @@ const LAGS = [
   { least: 3, name: 'more', height: 4 },
   { least: 2, name: 'some', height: 2 },
 ] as const
-
-/** The time range of strips. */
-export type StripSpan = Pick<StripsView, 'from' | 'to' | 'step_seconds'>
-
-/** `24 h`, or less if less is known. */
-export function stripHours({ from, to }: StripSpan): string {
-  const hours = (Date.parse(to) - Date.parse(from)) / 3_600_000
-  return age((hours > 2 ? Math.ceil(hours) : hours) * 3600)
-}
 
 /** The last cell is not over. */
 function secondsOf(at: number, cells: number, { from, to, step_seconds: step }: StripSpan): number {
