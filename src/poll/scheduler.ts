@@ -45,11 +45,12 @@ export function createScheduler(deps: SchedulerDeps): Scheduler {
   let lateSince: number | null = null
   let firstRoundDone = false
   let spread = 0
+  let shortestNapMs = MOST_LATE_MS
 
   function wakeAt(due: number): void {
     timer?.cancel()
     const now = clock.monotonic()
-    const nap = Math.min(longestNapMs, Math.max(SHORTEST_NAP_MS, due - now))
+    const nap = Math.min(longestNapMs, Math.max(shortestNapMs, due - now))
     wakesAt = now + nap
     timer = clock.after(nap, round)
   }
@@ -108,7 +109,8 @@ export function createScheduler(deps: SchedulerDeps): Scheduler {
         // Multiples of the golden ratio fill an interval evenly, however many items are added or removed.
         else if (!keepsRhythm) turns.reschedule(entry, now + ((spread++ * GOLDEN_RATIO) % 1) * item.intervalMs, now)
       }
-      turns.setPace(items, now)
+      const perMs = turns.setPace(items, now)
+      shortestNapMs = Math.min(MOST_LATE_MS, Math.max(LEAST_LATE_MS, TOGETHER / perMs))
       for (const entry of before.values()) entry.removed = true
       if (started) wakeAt(turns.nextAt(now))
     },
@@ -188,8 +190,13 @@ export interface Scheduler {
 export type OnDemandWork = (ended: AbortSignal) => Promise<{ readonly waitMs: number }>
 
 const LONGEST_NAP_MS = 1000
-/** Polls that are due within this time start together: a tenth cheaper than with 5 ms (bench/README.md, "Many endpoints"). */
-const SHORTEST_NAP_MS = 10
+/**
+ * Polls that are due within a short time start together, because each wake-up has costs of its own: so many that their answers
+ * hardly wait for each other (bench/README.md, "Many endpoints"), and at any pace within these times.
+ */
+const TOGETHER = 10
+const LEAST_LATE_MS = 10
+const MOST_LATE_MS = 20
 const GOLDEN_RATIO = 0.618_033_988_749_895
 
 interface PollRunsDeps extends Pick<SchedulerDeps, 'clock' | 'run' | 'onLag'> {

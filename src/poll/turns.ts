@@ -91,15 +91,18 @@ export function createTurns({ limiter, start, onSkip, onEarlier }: TurnsDeps) {
   }
 
   return {
-    setPace(all: readonly ScheduledItem[], now: number): void {
+    /** Returns the usual number of polls per millisecond. */
+    setPace(all: readonly ScheduledItem[], now: number): number {
       const items = all.filter(({ onDemandOnly }) => onDemandOnly !== true)
       shortestIntervalMs = items.reduce((shortest, { intervalMs }) => Math.min(shortest, intervalMs), NEVER)
-      regular.setPace(CATCH_UP_PACE * items.reduce((sum, { intervalMs }) => sum + 1 / intervalMs, 0), now)
+      const perMs = items.reduce((sum, { intervalMs }) => sum + 1 / intervalMs, 0)
+      regular.setPace(CATCH_UP_PACE * perMs, now)
       // Fast enough even if every item is a suspect.
       early.setPace(
         items.reduce((sum, { retryMs }) => sum + 1 / retryMs, 0),
         now,
       )
+      return perMs
     },
 
     /** Ends the turns of an item; a poll in flight goes on. */

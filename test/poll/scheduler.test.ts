@@ -68,6 +68,22 @@ function longestGap({ runs }: World, key: string): number {
   return Math.max(...times.slice(1).map((at, before) => at - (times[before] as number)))
 }
 
+test.each([
+  [2000, 10],
+  [1000, 10],
+  [625, 16],
+  [500, 20],
+  [20, 20],
+])('of %i polls a second, those that are due within %i ms start together', async (count, withinMs) => {
+  const made = world(items(count, 1000), { concurrency: count })
+  await made.clock.advance(4000)
+
+  const times = new Set(made.runs.map(({ at }) => at).filter((at) => at >= 2000))
+  expect(made.runs.filter(({ at }) => at >= 2000).length / count).toBeCloseTo(3, 1)
+  expect(times.size).toBeLessThanOrEqual(3000 / withinMs + 1)
+  expect(Math.max(...made.lags)).toBeLessThanOrEqual(withinMs)
+})
+
 describe('the lateness', () => {
   test('is counted while all polls are busy and turns wait for an interval', async () => {
     const made = world(items(10, 1000), { concurrency: 2, durationMs: 5000 })
