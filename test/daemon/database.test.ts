@@ -4,8 +4,10 @@ import { createServer } from 'node:http'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
+import { Secret } from '../../src/secret.ts'
 import { createChain } from '../../src/simulator/chain.ts'
 import { type SimulatedNode, startSimulatedNode } from '../../src/simulator/node.ts'
+import { openDatabase } from '../../src/store/postgres/migrate.ts'
 import { removeFolder, startDaemon, temporaryFolder, until } from '../support/daemon.ts'
 import { freePort } from '../support/free-port.ts'
 import { hasPostgres, type PostgresServer, startPostgres } from '../support/postgres.ts'
@@ -181,6 +183,9 @@ describe.skipIf(!hasPostgres())('a daemon whose history is in PostgreSQL', () =>
       const good = await postgres.createDatabase()
       const foreign = await postgres.createDatabase('foreign_one')
       await postgres.run('CREATE TABLE bookings (id int)', foreign)
+      const newer = await postgres.createDatabase('newer_one')
+      await (await openDatabase(new Secret(newer), systemClock)).close()
+      await postgres.run('INSERT INTO heartline_schema (version) SELECT max(version) + 2 FROM heartline_schema', newer)
       const wrong: readonly (readonly [url: string, sentence: RegExp])[] = [
         [good.replace('secret-of-postgres', 'not-the-password'), /password|refused/i],
         [good.replace(/\/[a-z_0-9]+$/, '/missing'), /does not exist|missing|no database/i],
@@ -188,6 +193,7 @@ describe.skipIf(!hasPostgres())('a daemon whose history is in PostgreSQL', () =>
         [good.replace('127.0.0.1', 'no-such-host.invalid'), /./],
         [`${good}?sslmode=sometimes`, /sslmode/],
         [foreign, /./],
+        [newer, /newer/],
       ]
       const folder = temporaryFolder()
       onTestFinished(() => removeFolder(folder))
