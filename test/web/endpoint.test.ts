@@ -320,10 +320,10 @@ describe('an endpoint', () => {
     })
 
     expect(textsOf(page, '.ranges p')).toEqual([
-      '24 hours 98.754 % 90.000 % at head , 94 % covered',
+      '24 hours 98.754 % at head 90.000 % of the time , 94 % covered',
       '7 days 100 % of 3 d 49 % covered',
       '30 days no data yet 0 % covered',
-      '90 days 99.990 % 99.900 % at head , 100 % covered',
+      '90 days 99.990 % at head 99.900 % of the time , 100 % covered',
     ])
     expect(textsOf(page, '.ranges .quiet')).toEqual(['100 % of 3 d', 'no data yet'])
   })

@@ -51,7 +51,7 @@ export const ENDPOINT = {
   show: 'Show',
   now: 'Now',
   calm: (title: string) => `${title}: 0 in this time range.`,
-  fresh: (share: string) => `${share} at head`,
+  fresh: (share: string) => `at head ${share} of the time`,
   freshMeaning: 'Share of the covered time in which the endpoint was up and not lagging, stalled or forked',
   covered: (share: string) => `${share} covered`,
   navigation: 'Move and zoom',
