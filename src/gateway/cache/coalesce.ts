@@ -9,15 +9,17 @@ import type { Reply, UpstreamHandler, UpstreamRequest } from '../upstream-reques
  */
 export function createCoalescer(deps: CoalescerDeps): UpstreamHandler {
   const { next, clock, callerHeights, onCoalesced, maxFlights = MAX_FLIGHTS } = deps
-  const flights = new Map<string, Flight>()
+  const flights = new Map<string, { flight: Flight | undefined }>()
 
   function lead(key: string, leader: UpstreamRequest): Promise<Reply> {
     const reply = next.handle(leader)
-    const flight: Flight = { leader, reply }
+    const entry: { flight: Flight | undefined } = { flight: { leader, reply } }
     const land = () => {
-      if (flights.get(key) === flight) flights.delete(key)
+      if (flights.get(key) === entry) flights.delete(key)
+      // Tables that the map has replaced would keep the answer until V8 collects the whole heap (bench/README.md).
+      entry.flight = undefined
     }
-    flights.set(key, flight)
+    flights.set(key, entry)
     // Not `finally`, which would delay the reply by three more promises.
     void reply.then(land, land)
     return reply
@@ -36,7 +38,7 @@ export function createCoalescer(deps: CoalescerDeps): UpstreamHandler {
       if (reply.kind !== 'rejected' || !isLeadersOwn(reply, leader, request)) tries++
       const isOver = request.signal.aborted || clock.monotonic() >= request.deadlineAt
       if (isOver || (reply.kind === 'rejected' && tries >= MAX_TRIES)) return withWait(reply, joinedAt)
-      const other = flights.get(key)
+      const other = flights.get(key)?.flight
       if (other === undefined || other === flight || tries >= MAX_TRIES) {
         return withWait(await lead(key, request), joinedAt)
       }
@@ -84,7 +86,7 @@ export function createCoalescer(deps: CoalescerDeps): UpstreamHandler {
         return next.handle(request)
       }
       const key = `${keyOf(request)}${seenHeight(request)}`
-      const flight = flights.get(key)
+      const flight = flights.get(key)?.flight
       if (flight !== undefined) return follow(key, request, flight)
       return flights.size < maxFlights ? lead(key, request) : next.handle(request)
     },
