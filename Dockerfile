@@ -14,13 +14,13 @@ COPY tsconfig.json ./
 COPY scripts ./scripts
 COPY src ./src
 COPY web ./web
-RUN node scripts/build.mjs
+RUN node scripts/build.mjs --bundle
 # Compiled against the headers and C library of this image; no prebuilt binary is downloaded.
 RUN npm prune --omit=dev --ignore-scripts --workspaces=false \
  && npm_config_nodedir=/usr/local npm rebuild better-sqlite3 --build-from-source --foreground-scripts \
  && node -e "new (require('better-sqlite3'))(':memory:').close()" \
  && rm -rf node_modules/better-sqlite3/deps node_modules/better-sqlite3/src node_modules/better-sqlite3/build/Release/obj* \
- && rm -rf dist/modules && find dist -name '*.map' -delete \
+ && find dist -name '*.map' -delete \
  && mkdir /state
 
 # Only Debian's C library and Node: no shell, no package manager. gcr.io/distroless/nodejs22-debian12:nonroot

@@ -10,11 +10,18 @@ import { buildProgram } from './program.mjs'
 const ROOMS = ['src', 'web']
 const MODULES = join(root, 'dist/modules')
 
-/**
- * Compiles src/ and web/ incrementally to dist/modules/, for types, tests and benches, then bundles daemon and page; true if
- * there were no errors.
- */
+/** Checks the types, then bundles daemon and page; true if there were no errors. */
 export async function build() {
+  return (await compile()) && (await bundle())
+}
+
+/** Daemon and page, without types: all that runs Heartline; true if there were no errors. */
+export async function bundle() {
+  return (await buildProgram()) && (await buildPage())
+}
+
+/** Compiles src/ and web/ incrementally to dist/modules/, for types, tests and benches. */
+async function compile() {
   removeOrphans()
   const tsc = join(root, 'node_modules/typescript/bin/tsc')
   // The compiler's incremental state is wrong if its folder was emptied.
@@ -24,7 +31,7 @@ export async function build() {
     stdio: ['ignore', 'inherit', 'inherit'],
   })
   const [status] = await once(compiler, 'exit')
-  return status === 0 && (await buildProgram()) && (await buildPage())
+  return status === 0
 }
 
 function filesUnder(folder, ending) {
@@ -57,4 +64,7 @@ function removeOrphans() {
   }
 }
 
-if (process.argv[1] === fileURLToPath(import.meta.url)) process.exitCode = (await build()) ? 0 : 1
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  const work = process.argv.includes('--bundle') ? bundle : build
+  process.exitCode = (await work()) ? 0 : 1
+}

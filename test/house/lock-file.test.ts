@@ -53,7 +53,10 @@ test('every package that only tests need is used: imported, run or loaded by one
     .split('\n')
     .filter((file) => /^(?:test|bench|grafana|scripts)\/|^[^/]+$/.test(file))
     .map((file) => readFileSync(join(checkout, file), 'utf8'))
-  const isUsed = (name: string) => texts.some((text) => text.includes(`'${name}`) || text.includes(`"${name}`))
+  // Types are used with the package that they describe.
+  const described = (name: string) => name.replace('@types/', '')
+  const isUsed = (name: string) =>
+    texts.some((text) => text.includes(`'${described(name)}`) || text.includes(`"${described(name)}`))
   const loadedByOthers = ['@lezer/lr', 'oxlint-tsgolint', 'knip', 'tsx']
 
   const unused = Object.keys(ofTests).filter((name) => !isUsed(name) && !loadedByOthers.includes(name))

@@ -65,13 +65,29 @@ test('a signal to npm itself reaches the command, and nothing of ours is left ru
 })
 
 test('what does not compile does not start, and says where', async () => {
-  project.write({ 'src/main.ts': "export const wrong: number = 'text'\nconsole.log('started')\n" })
+  project.write({ 'src/main.ts': "import './missing.ts'\nconsole.log('started')\n" })
 
   const { status, stdout, stderr } = await start().ended
 
   expect(status).toBe(1)
   expect(stdout + stderr).toContain('src/main.ts')
   expect(stdout).not.toContain('started')
+})
+
+test('a build with a wrong type fails, and says where', async () => {
+  project.write({ 'src/main.ts': "export const wrong: number = 'text'\n" })
+
+  const { status, stdout, stderr } = await build()
+
+  expect(status).toBe(1)
+  expect(stdout + stderr).toContain('src/main.ts')
+})
+
+test('a start needs no compiler of types', async () => {
+  for (const name of ['typescript', '@types/node']) rmSync(join(project.folder, 'node_modules', name))
+  project.write({ 'src/main.ts': "const text: string = 'started'\nconsole.log(text)\n" })
+
+  expect(await start().ended).toMatchObject({ status: 0, stdout: 'started\n' })
 })
 
 test('a build leaves nothing behind of a source file that is gone', async () => {
