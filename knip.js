@@ -37,6 +37,7 @@ export default {
     'promtool',
     'systemd-analyze',
     'taskset',
+    'tsc',
     'tsx',
     'umount',
     'unshare',
