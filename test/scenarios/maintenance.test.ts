@@ -73,6 +73,37 @@ describe('in planned maintenance', () => {
     expect(stage.incidents()).toEqual([])
   })
 
+  describe('that begins between the first failed poll and the second', () => {
+    /** Planned for an hour, from a second after the first failed poll. */
+    async function failedBefore(): Promise<{ stage: Stage; bad: number; until: number }> {
+      const rehearsal = stageWith()
+      await passTo(rehearsal, 10 * MINUTE)
+      const bad = firstPoll(rehearsal, 'ethereum/a', START + 9 * MINUTE)
+      const until = bad - START + SECOND + HOUR
+      const stage = stageWith(once(until - HOUR, until))
+      await passTo(stage, 9 * MINUTE)
+      stage.set('ethereum/a', REFUSED)
+      await passTo(stage, until - 500)
+      expect(stage.pollsOf('ethereum/a').filter((at) => at >= bad && at < START + until - HOUR)).toEqual([bad])
+      return { stage, bad, until }
+    }
+
+    test('work that ends well has no incident', async () => {
+      const { stage } = await failedBefore()
+      stage.set('ethereum/a')
+      await passTo(stage, 2 * HOUR)
+
+      expect(stage.incidents()).toEqual([])
+    })
+
+    test('a failure that lasts longer is planned until its end', async () => {
+      const { stage, bad, until } = await failedBefore()
+      await passTo(stage, until + 5 * MINUTE)
+
+      expect(planned(stage)).toEqual([bad, START + until])
+    })
+  })
+
   test('a failure that lasts longer opens an incident at its end', async () => {
     const stage = stageWith(once(10 * MINUTE, 70 * MINUTE))
     await passTo(stage, 30 * MINUTE)
@@ -227,6 +258,16 @@ describe('a window over a whole network', () => {
       ]),
     )
     expect(stage.open()).toHaveLength(2)
+  })
+
+  test('counts a halt from its end although the last block is older than the window', async () => {
+    const stage = stageWith(once(10 * MINUTE, 70 * MINUTE, null))
+    await passTo(stage, 10 * MINUTE - INTERVAL)
+    stage.halt('ethereum', true)
+    await passTo(stage, 75 * MINUTE)
+
+    expect(only(stage.open()).openedAt).toBeLessThan(START + 10 * MINUTE)
+    expect(only(stage.open())).toMatchObject({ cause: 'halted', plannedUntil: START + 70 * MINUTE })
   })
 
   test('during which a halt ends makes no incident of it', async () => {

@@ -127,13 +127,10 @@ export function createIncidentBook(): IncidentBook {
       const current = open.get(key)
       if (verdict === null) return NOTHING
       if (current === undefined) {
-        if (
-          verdict === 'up' ||
-          isExcused ||
-          outage !== undefined ||
-          isPartOf(health, valuesOf(networkWide.get(health.endpoint.network)))
-        )
-          return NOTHING
+        if (verdict === 'up' || outage !== undefined) return NOTHING
+        if (isPartOf(health, valuesOf(networkWide.get(health.endpoint.network)))) return NOTHING
+        if (maintained !== null) maintenance.noteFailure(key, maintained, health.confirmation.badSince ?? health.since)
+        if (isExcused) return NOTHING
         // Back, but not confirmed yet: planned work that ended well is no incident.
         const isRecovering = health.confirmation.recent.at(-1)?.verdict === 'up'
         if (isRecovering && beginningIn(health, at).plannedUntil !== null) return NOTHING
@@ -160,9 +157,11 @@ export function createIncidentBook(): IncidentBook {
         const openEvents = eventsOf(mapOf(event.cause), name)
         const current = event.continues === null ? undefined : openEvents.get(event.continues)
         const key = `${name} ${event.key}`
-        if (event.maintained !== null) maintenance.note(key, event.maintained)
-        if (current === undefined && event.maintained !== null) continue
-        const { since, plannedUntil } = event
+        const { since, plannedUntil, maintained } = event
+        if (current === undefined && maintained !== null) {
+          maintenance.noteFailure(key, maintained, since)
+          continue
+        }
         const beginning =
           plannedUntil === null ? maintenance.beginningOf(key, since, now) : { openedAt: since, plannedUntil }
         const next =

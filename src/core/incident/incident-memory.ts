@@ -57,6 +57,10 @@ export function createMaintenanceMemory() {
   return {
     note,
 
+    /** A failure in maintenance that no incident tells of: it counts as planned even if it began shortly before. */
+    noteFailure: (key: string, { from, until }: MaintenanceSpan, badSince: UnixMs): void =>
+      note(key, { from: Math.min(from, badSince), until }),
+
     /** Whether no incident may open after this poll. `maintained`: the present maintenance, if any. */
     excuses(key: string, maintained: MaintenanceSpan | null, at: UnixMs, now: UnixMs): boolean {
       if (maintained !== null) note(key, maintained)
