@@ -33,7 +33,8 @@ export function createScheduler(deps: SchedulerDeps): Scheduler {
     limiter,
     start: runs.start,
     onSkip,
-    onEarlier: (at) => started && at < wakesAt && wakeAt(at),
+    // Never later than planned, however many early turns come.
+    onEarlier: (at) => started && Math.max(at, clock.monotonic() + shortestNapMs) < wakesAt && wakeAt(at),
   })
   let entries = new Map<string, ScheduleEntry>()
   let timer: Timer | null = null

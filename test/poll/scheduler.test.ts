@@ -84,6 +84,20 @@ test.each([
   expect(Math.max(...made.lags)).toBeLessThanOrEqual(withinMs)
 })
 
+test('however often items want to be polled soon, turns are on time', async () => {
+  const made = world(items(2000, 4000), { concurrency: 2000 })
+  await made.clock.advance(8000)
+  made.lags.length = 0
+
+  for (let at = 0; at < 400; at++) {
+    made.scheduler.pollSoon(`e${(7 * at) % 2000}`)
+    await made.clock.advance(5)
+  }
+
+  expect(made.lags.length).toBeGreaterThan(900)
+  expect(Math.max(...made.lags)).toBeLessThanOrEqual(20)
+})
+
 describe('the lateness', () => {
   test('is counted while all polls are busy and turns wait for an interval', async () => {
     const made = world(items(10, 1000), { concurrency: 2, durationMs: 5000 })
