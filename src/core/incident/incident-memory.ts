@@ -57,7 +57,7 @@ export function createMaintenanceMemory() {
   return {
     note,
 
-    /** A failure in maintenance that no incident tells of: it counts as planned even if it began shortly before. */
+    /** A failure in maintenance without an incident: it counts as planned even if it began shortly before. */
     noteFailure: (key: string, { from, until }: MaintenanceSpan, badSince: UnixMs): void =>
       note(key, { from: Math.min(from, badSince), until }),
 
