@@ -24,6 +24,28 @@ export function databaseErrorOf(error: unknown): Error {
   return new DatabaseError(troubleOf(code), code)
 }
 
+/** What a person must fix before anything can be stored; `null` for any other error. */
+export function refusalOf(error: unknown): StoreError | null {
+  if (error instanceof StoreError) return error
+  if (!(error instanceof DatabaseError)) return null
+  const { code, trouble } = error
+  if (code === 'ENOTFOUND' || code === 'EAI_AGAIN') {
+    return new StoreError('unknown-host', `the name of the PostgreSQL server cannot be resolved (${code})`)
+  }
+  if (code === 'ENOENT' || code === 'EACCES') {
+    return new StoreError('bad-url', `a file that the address names for TLS cannot be read (${code})`)
+  }
+  if (code.startsWith('28')) return new StoreError('refused-login', `PostgreSQL refuses the user or password (${code})`)
+  if (code === '3D000') return new StoreError('missing-database', 'the database does not exist: create it')
+  if (trouble === 'read-only') return new StoreError('read-only', `the user may not change this database (${code})`)
+  if (code === ONLY_READS) {
+    const message = `no server of the address accepts writes: a standby only reads (${code})`
+    return new StoreError('unreachable', message)
+  }
+  if (trouble === 'unreachable') return new StoreError('unreachable', `PostgreSQL cannot be reached (${code})`)
+  return null
+}
+
 /** What the client says of a server without TLS: it has no code. */
 export function lacksTls(error: unknown): boolean {
   return error instanceof Error && error.message.includes('does not support SSL')

@@ -2,8 +2,8 @@ import type { Log } from '../../log.ts'
 import type { Failed, Reply } from '../engine.ts'
 import { StoreError, type StoreRefusal, type StoreTrouble } from '../store.ts'
 import type { Database } from './database.ts'
-import { DatabaseError } from './database-error.ts'
-import { migrate, postgresMigrations, refusalOf } from './migrate.ts'
+import { DatabaseError, refusalOf } from './database-error.ts'
+import { migrate, postgresMigrations } from './migrate.ts'
 
 export type Gate = ReturnType<typeof createGate>
 
