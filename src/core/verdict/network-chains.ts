@@ -4,7 +4,7 @@ import type { ChainReference } from '../chain/reference-head.ts'
 import type { Endpoint } from '../endpoint.ts'
 import type { Network, Shard } from '../network.ts'
 import type { UnixMs } from '../time.ts'
-import type { ShardStanding } from './findings.ts'
+import type { ShardStanding } from './head-findings.ts'
 import { isLagging, msPerBlock } from './lag.ts'
 
 /** The chains of one network, one per shard, and the network's events that follow from them. */

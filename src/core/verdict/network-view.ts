@@ -5,7 +5,7 @@ import type { ComparedBlock, Comparison, PollResult, ShardHead } from '../poll-r
 import type { UnixMs } from '../time.ts'
 import { assess, isSuspect, withoutResult } from './assess.ts'
 import { conditionsOf, confirmedOnly } from './confirm.ts'
-import type { ShardStanding } from './findings.ts'
+import type { ShardStanding } from './head-findings.ts'
 import { type Health, unpolled } from './health.ts'
 import { createNetworkChains, type NetworkChains } from './network-chains.ts'
 

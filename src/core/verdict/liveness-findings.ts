@@ -1,9 +1,50 @@
 import type { Thresholds } from '../network.ts'
 import { CONSENSUS_HEALTH, type ConsensusReport, type Liveness, type NodeReport } from '../poll-result.ts'
+import { humanDuration, type UnixMs } from '../time.ts'
 import type { Finding } from './condition.ts'
 
+/** The rules for what a node tells of its own health: by checks that it runs itself, or by answers to our questions. */
+export function pushLiveness(findings: Finding[], liveness: Liveness, thresholds: Thresholds, now: UnixMs): void {
+  if (liveness.report !== undefined) return pushReport(findings, liveness.report, liveness.checks, thresholds)
+  if (!liveness.healthy) {
+    findings.push({ code: 'unhealthy', verdict: 'down', message: unhealthyMessage(liveness) })
+  }
+  if (liveness.checks.length === 0) findings.push(ofNothing(liveness))
+  const isFailing = (check: Liveness['checks'][number]) => check.contiguousFailures >= thresholds.contiguousFailures
+  if (liveness.checks.some(isFailing)) {
+    const failing = liveness.checks.filter(isFailing)
+    const [worstCheck] = failing.sort((a, b) => b.contiguousFailures - a.contiguousFailures)
+    const others = failing.length > 1 ? ` and ${failing.length - 1} more` : ''
+    findings.push({
+      code: 'check-failing',
+      verdict: 'degraded',
+      message: `the node's own check “${worstCheck?.name}”${others} failed ${worstCheck?.contiguousFailures} times in a row`,
+    })
+  }
+  const heartbeatLagMs = liveness.heartbeatAt === null ? 0 : now - liveness.heartbeatAt
+  if (heartbeatLagMs >= thresholds.heartbeatMs) {
+    findings.push({
+      code: 'heartbeat-stale',
+      verdict: 'degraded',
+      message: `no network message handled for ${humanDuration(heartbeatLagMs)}`,
+    })
+  }
+}
+
+export function ofNothing({ checks, healthy }: Liveness): Finding {
+  const says = checks.length > 0 ? 'offers none of its checks' : 'reports itself healthy without any check'
+  return { code: 'no-evidence', verdict: 'up', message: `the node ${healthy ? says : 'lists no checks'}` }
+}
+
+function unhealthyMessage({ checks }: Liveness): string {
+  const failing = checks.filter((check) => !check.healthy).map((check) => check.name)
+  if (failing.length === 0) return 'the node reports itself unhealthy'
+  const named = failing.slice(0, 3).join(', ')
+  return `the node reports itself unhealthy: ${named}${failing.length > 3 ? ` and ${failing.length - 3} more` : ''}`
+}
+
 /** The rules for what a node answers to our questions about its own state. What it does not tell is no finding. */
-export function pushReport(
+function pushReport(
   findings: Finding[],
   { sync, peers, consensus }: NodeReport,
   checks: Liveness['checks'],
