@@ -2,7 +2,7 @@ import { api } from './api.ts'
 import { authHeaders, storeToken } from './session.ts'
 import type { Zone } from './views/format.ts'
 import { routeOf } from './views/route.ts'
-import { spanOf } from './views/span.ts'
+import { problemOf, spanOf } from './views/time-range.ts'
 import { WORDS } from './views/words.ts'
 import { NOTICE_WORDS } from './views/words-notice.ts'
 
@@ -111,9 +111,10 @@ function pickTime(form: HTMLFormElement, zone: Zone): URL | null {
   const seconds = (name: string) => Date.parse(`${field(name)?.value}${zone === 'utc' ? 'Z' : ''}`) / 1000
   const [from, to] = [seconds('from'), seconds('to')]
   const end = field('to')
-  const span = spanOf({ query: { from: String(from), to: String(to) } }, Date.now())
+  const now = Date.now()
+  const span = spanOf({ query: { from: String(from), to: String(to) } }, now)
   // What cannot be shown falls back to a named range.
-  end?.setCustomValidity(span.range === null ? '' : problemOf(from, to))
+  end?.setCustomValidity(span.range === null ? '' : problemOf(from, to, now))
   const isValid = form.reportValidity()
   // A field that stays invalid would block the next attempt.
   end?.setCustomValidity('')
@@ -124,10 +125,4 @@ function pickTime(form: HTMLFormElement, zone: Zone): URL | null {
   url.searchParams.set('from', String(from))
   url.searchParams.set('to', String(to))
   return url
-}
-
-function problemOf(from: number, to: number): string {
-  if (!(to > from)) return 'The range ends before it begins.'
-  if (from * 1000 > Date.now()) return 'The range begins in the future.'
-  return 'A range is at least a minute and at most a year long.'
 }

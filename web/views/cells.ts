@@ -1,8 +1,8 @@
 import type { HistoryBucketView, StripsView } from '../../src/http/wire-history.ts'
 import type { StateView } from '../../src/http/wire-status.ts'
 import { duration, latency, type Zone } from './format.ts'
-import type { Span } from './span.ts'
 import { BEFORE, LETTERS, word } from './strip.ts'
+import type { Span } from './time-range.ts'
 import { fromTo } from './when.ts'
 import { WORDS } from './words.ts'
 

@@ -5,7 +5,7 @@ import { incidentSentence, incidentTime } from './incident-sentence.ts'
 import { html, nothing, type TemplateResult } from './lit.ts'
 import { mark } from './mark.ts'
 import { incidentPath } from './route.ts'
-import type { Endpoint } from './span.ts'
+import type { Endpoint } from './time-range.ts'
 import { ENDPOINT } from './words-endpoint.ts'
 
 /** The endpoint's incidents, newest first. */

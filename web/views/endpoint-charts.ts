@@ -3,7 +3,7 @@ import { type Cell, cellText, shareOf, stretchesOf } from './cells.ts'
 import type { Band, Chart, ChartGroup, Moment, Series } from './chart-group.ts'
 import type { Zone } from './format.ts'
 import { grafanaPath } from './grafana.ts'
-import { closerPath, type Endpoint, type Span, ticksOf, widerPath, zoomPath } from './span.ts'
+import { closerPath, type Endpoint, type Span, ticksOf, widerPath, zoomPath } from './time-range.ts'
 import { tickText } from './when.ts'
 import { ENDPOINT } from './words-endpoint.ts'
 

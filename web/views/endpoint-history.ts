@@ -20,7 +20,7 @@ import {
   rangePath,
   type Span,
   zoomPath,
-} from './span.ts'
+} from './time-range.ts'
 import { statesTable, timeline } from './timeline.ts'
 import { day, fieldTime, fromTo } from './when.ts'
 import { WORDS } from './words.ts'

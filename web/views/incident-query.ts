@@ -1,7 +1,7 @@
 import type { IncidentSummaryView } from '../../src/http/wire-incidents.ts'
 import { concerns } from './model.ts'
 import type { Route } from './route.ts'
-import { RANGES, spanOf } from './span.ts'
+import { RANGES, spanOf } from './time-range.ts'
 import type { IncidentQuery } from './view.ts'
 import { NEXT_STEPS } from './words-runbooks.ts'
 

@@ -1,4 +1,4 @@
-import type { Range } from './span.ts'
+import type { Range } from './time-range.ts'
 
 /** Labels and sentences of the endpoint page. */
 export const ENDPOINT = {

@@ -44,11 +44,19 @@ export const RANGE_NAMES = Object.keys(RANGES) as readonly Range[]
 /** Ranges with availability figures. */
 export const AVAILABILITY_RANGES = ['24h', '7d', '30d', '90d'] as const satisfies readonly Range[]
 
+const SHORTEST = MINUTE
+const LONGEST = 366 * DAY
+
+/** Why `spanOf` cannot show the range from one moment to another, both in seconds as in an address. */
+export function problemOf(from: number, to: number, nowMs: number): string {
+  if (!(to > from)) return 'The range ends before it begins.'
+  if (from * 1000 > nowMs) return 'The range begins in the future.'
+  return 'A range is at least a minute and at most a year long.'
+}
+
 /** About the number of pixels of a phone. */
 const MOST_STEPS = 400
 const STEPS = [10, 30, 60, 120, 300, 600, 1800, 3600, 7200, 21_600, 86_400].map((seconds) => seconds * 1000)
-const SHORTEST = MINUTE
-const LONGEST = 366 * DAY
 /** An endpoint that is polled every 15 s has 720 polls in this time. */
 const CLOSE = 3 * HOUR
 const ZOOM = 6

@@ -5,13 +5,14 @@ import {
   closerPath,
   nowPath,
   partsOf,
+  problemOf,
   RANGE_NAMES,
   RANGES,
   type Span,
   spanOf,
   ticksOf,
   widerPath,
-} from '../../web/views/span.ts'
+} from '../../web/views/time-range.ts'
 
 const NOW = Date.UTC(2026, 10, 21, 19, 3, 4)
 const HOUR = 3_600_000
@@ -40,6 +41,17 @@ describe('the time range', () => {
     ['a lifetime', { from: '0', to: String(NOW / 1000) }],
   ])('is the last day if the address has %s', (_, query) => {
     expect(spanOf({ query }, NOW).range).toBe('24h')
+  })
+
+  test.each([
+    ['The range ends before it begins.', 20, 10],
+    ['The range ends before it begins.', Number.NaN, 10],
+    ['The range begins in the future.', NOW / 1000 + 10, NOW / 1000 + 7210],
+    ['A range is at least a minute and at most a year long.', 10, 69],
+    ['A range is at least a minute and at most a year long.', 0, NOW / 1000],
+  ])('that cannot be shown has a problem: %s', (problem, from, to) => {
+    expect(spanOf({ query: { from: String(from), to: String(to) } }, NOW).range).not.toBeNull()
+    expect(problemOf(from, to, NOW)).toBe(problem)
   })
 
   test('has at most 401 steps, which begin at round times', () => {
