@@ -1,6 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import { BlockList, isIP } from 'node:net'
 import { stringify } from 'yaml'
+import { chainNames } from '../chains/chain-names.ts'
 import type { Identity } from '../chains/identify.ts'
 import { systemClock } from '../clock.ts'
 import { NODE_URL_EXPECTED, parseNodeUrl } from '../config/addresses.ts'
@@ -106,28 +107,6 @@ interface EndpointBlock {
   readonly shard?: number
 }
 
-type ChainNames = ReadonlyMap<string, readonly [name: string, title: string]>
-
-/** Names of well-known chains, by kind of identifier. */
-const EVM_CHAINS: ChainNames = new Map([
-  ['1', ['ethereum', 'Ethereum']],
-  ['10', ['optimism', 'OP Mainnet']],
-  ['56', ['bnb', 'BNB Smart Chain']],
-  ['100', ['gnosis', 'Gnosis Chain']],
-  ['137', ['polygon', 'Polygon']],
-  ['8453', ['base', 'Base']],
-  ['42161', ['arbitrum', 'Arbitrum One']],
-  ['43113', ['avalanche-fuji', 'Avalanche Fuji C-Chain']],
-  ['43114', ['avalanche', 'Avalanche C-Chain']],
-  ['560048', ['hoodi', 'Hoodi']],
-  ['11155111', ['sepolia', 'Sepolia']],
-])
-const MULTIVERSX_CHAINS: ChainNames = new Map([
-  ['1', ['multiversx', 'MultiversX']],
-  ['D', ['multiversx-devnet', 'MultiversX devnet']],
-  ['T', ['multiversx-testnet', 'MultiversX testnet']],
-])
-
 /** One network per chain. Plain JSON-RPC of a chain that also has an avalanchego node belongs to that node's network. */
 function networksOf(nodes: readonly DiscoveredNode[]): readonly NetworkBlock[] {
   const chains = new Map<string, DiscoveredNode[]>()
@@ -142,9 +121,7 @@ function networksOf(nodes: readonly DiscoveredNode[]): readonly NetworkBlock[] {
 function networkOf(nodes: readonly DiscoveredNode[]): NetworkBlock {
   const identities = nodes.map(({ identity }) => identity)
   const { chain, family } = identities.find((identity) => identity.family === 'avalanche') ?? first(identities)
-  const known = family === 'multiversx' ? MULTIVERSX_CHAINS : EVM_CHAINS
-  const otherName = `${family}-${chain.toLowerCase().replace(/[^a-z0-9]/g, '-')}`
-  const [name, title] = known.get(chain) ?? [otherName, `${family} chain ${chain}`]
+  const { name, title } = chainNames(family, chain)
   const blockTimeMs = identities.find((identity) => identity.blockTimeMs !== null)?.blockTimeMs ?? null
   const usualMs = parseDuration(FAMILY_DEFAULTS[family].blockTime)
   const counts = { own: 0, provider: 0 }
