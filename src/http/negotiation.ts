@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { promisify } from 'node:util'
 import { brotliCompress, constants, gzip } from 'node:zlib'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { Format } from '../metrics/registry.ts'
+import type { Format } from '../metrics/exposition-format.ts'
 
 /**
  * Content negotiation and conditional requests (RFC 9110). These headers arrive before the token is checked, so parsing

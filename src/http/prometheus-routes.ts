@@ -2,7 +2,7 @@ import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { createGzip } from 'node:zlib'
 import * as z from 'zod'
-import { CONTENT_TYPES } from '../metrics/registry.ts'
+import { CONTENT_TYPES } from '../metrics/exposition-format.ts'
 import { accepts, metricsFormat } from './negotiation.ts'
 import { type App, json, operation, type RouteDeps, text } from './route.ts'
 

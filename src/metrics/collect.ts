@@ -2,8 +2,9 @@ import type { Clock } from '../clock.ts'
 import type { BoardEntry, BoardNetwork } from '../state/board.ts'
 import type { IncidentLog } from '../state/incident-log.ts'
 import { type Lines, renderEndpoints } from './endpoint-series.ts'
+import { endOf, type Format } from './exposition-format.ts'
 import { renderNetworks } from './network-series.ts'
-import { endOf, type Format, headerOf, METRIC_NAMES, type MetricName } from './registry.ts'
+import { headerOf, METRIC_NAMES, type MetricName } from './registry.ts'
 
 /**
  * Renders all metrics in slices of endpoints; each slice adds to every metric, because both formats require all series

@@ -10,10 +10,10 @@ import type { StoreStatus } from '../store/store.ts'
 import { clusterLines } from './cluster-series.ts'
 import { collect } from './collect.ts'
 import { createDaemonSeries, type DaemonCounts, type DaemonState } from './daemon-series.ts'
+import type { Format } from './exposition-format.ts'
 import { createGatewaySeries, type GatewayCounts, type GatewayState } from './gateway-series.ts'
 import { notificationLines } from './notification-series.ts'
 import { renderProcess } from './process-series.ts'
-import type { Format } from './registry.ts'
 
 export function createMetrics({ board, incidents, clock, version, sparse = false, ...deps }: MetricsDeps): Metrics {
   const yieldToLoop = deps.yieldToLoop ?? setImmediate

@@ -4,7 +4,8 @@ import type { Inspection } from '../core/verdict/inspection.ts'
 import { type BoardEntry, type CheckTally, NO_PLACES, type Tally } from '../state/board.ts'
 import { labelsOf } from './endpoint-labels.ts'
 import { type OpenIncidents, renderEndpoints } from './endpoint-series.ts'
-import { endOf, type Format, headerOf, METRIC_NAMES, PREFIX } from './registry.ts'
+import { endOf, type Format } from './exposition-format.ts'
+import { headerOf, METRIC_NAMES, PREFIX } from './registry.ts'
 
 /** The metrics of one endpoint as an on-demand poll found it. Counters are those of scheduled polls. */
 export function renderProbe(

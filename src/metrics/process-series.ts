@@ -1,7 +1,7 @@
 import { collectDefaultMetrics, type MetricObjectWithValues, type MetricValue, Registry } from 'prom-client'
 import { labelValue } from './endpoint-labels.ts'
+import { type Format, headerLines } from './exposition-format.ts'
 import { boundLabel } from './histogram.ts'
-import { type Format, headerLines } from './registry.ts'
 
 /** Gauges of prom-client whose names end in `_total`, which promtool rejects. */
 const REJECTED = ['nodejs_active_handles_total', 'nodejs_active_requests_total', 'nodejs_active_resources_total']
