@@ -13,7 +13,7 @@ import {
   PLACE_STATE_ENDS,
   STATE_ENDS,
 } from './endpoint-labels.ts'
-import { METRIC_NAMES, type MetricName, PREFIX } from './registry.ts'
+import { MAX_NODE_CHECKS, METRIC_NAMES, type MetricName, PREFIX } from './registry.ts'
 
 /**
  * Renders the state of these endpoints. Values that are unknown at `now` have no line. `sparse` leaves out the states
@@ -36,9 +36,6 @@ export function renderEndpoints(
 }
 
 export type Lines = Partial<Record<MetricName, string>>
-
-/** A node can report any number of checks; at most this many become series. */
-const MAX_NODE_CHECKS = 32
 
 export type OpenIncidents = Pick<IncidentLog, 'of'>
 

@@ -12,6 +12,9 @@ import { type Format, headerLines } from './exposition-format.ts'
 export const ERROR_SOURCES = ['timer', 'exception', 'rejection'] as const
 export type ErrorSource = (typeof ERROR_SOURCES)[number]
 
+/** A node can report any number of checks; at most this many become series. */
+export const MAX_NODE_CHECKS = 32
+
 /** One metric, as its HELP and TYPE lines and `docs/metrics.md` show it. */
 export interface MetricRow {
   readonly type: 'gauge' | 'counter' | 'histogram'
@@ -126,7 +129,7 @@ export const METRICS = {
   node_heartbeat_timestamp_seconds: gauge(ENDPOINT, 'When the node last processed a message of its network.'),
   node_check_contiguous_failures: gauge(
     OF_NODE_CHECK,
-    'Consecutive failures of a check that the node runs on itself; at most 32 checks per endpoint, failing ones first.',
+    `Consecutive failures of a check that the node runs on itself; at most ${MAX_NODE_CHECKS} checks per endpoint, failing ones first.`,
   ),
   node_check_first_failure_timestamp_seconds: gauge(
     OF_NODE_CHECK,
