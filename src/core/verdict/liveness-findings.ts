@@ -3,7 +3,7 @@ import { CONSENSUS_HEALTH, type ConsensusReport, type Liveness, type NodeReport 
 import { humanDuration, type UnixMs } from '../time.ts'
 import type { Finding } from './condition.ts'
 
-/** The rules for what a node tells of its own health: by checks that it runs itself, or by answers to our questions. */
+/** The rules for what a node reports about its own health: by checks that it runs itself, or by answers to our questions. */
 export function pushLiveness(findings: Finding[], liveness: Liveness, thresholds: Thresholds, now: UnixMs): void {
   if (liveness.report !== undefined) return pushReport(findings, liveness.report, liveness.checks, thresholds)
   if (!liveness.healthy) {
