@@ -108,6 +108,28 @@ describe('the gateway page', () => {
     ])
   })
 
+  test('says what the operations “none” and “other” stand for', () => {
+    const page = aGateway()
+    const [network] = page.networks
+    if (network === undefined) throw new Error('no network')
+    const named = ['eth_blockNumber', 'none', 'other'].map((name) => ({
+      name,
+      ...TALLY,
+      duration: SPREAD,
+      overhead: OURS,
+    }))
+    const networks = [{ ...network, traffic: { ...network.traffic, operations: named } }]
+    const told = [
+      ...draw({ ...page, networks }).querySelectorAll('[aria-labelledby=gateway-one] details th[scope=row]'),
+    ].map((row) => [row.textContent?.trim(), row.querySelector('[title]')?.getAttribute('title')])
+
+    expect(told).toEqual([
+      ['eth_blockNumber', undefined],
+      ['none', 'rejected before the operation was known'],
+      ['other', 'methods and paths that are forwarded without a name of their own'],
+    ])
+  })
+
   test('an endpoint that is down now has no place in the order, though the order is older', () => {
     const rows = textsOf(draw(aGateway(), { state: 'down' }), '[aria-labelledby=gateway-one] > .scroll tbody tr')
 

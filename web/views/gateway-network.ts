@@ -130,7 +130,7 @@ function operations({ traffic }: Network, title: string): TemplateResult {
           <tbody>
             ${traffic.operations.map(
               (operation) => html`<tr>
-                <th scope="row">${operation.name}</th>
+                <th scope="row">${operationName(operation.name)}</th>
                 <td class="n" data-label=${GATEWAY_WORDS.figures.requests}>${count(operation.requests)}</td>
                 <td class="n" data-label=${GATEWAY_WORDS.answered}>${quietZero(operation.answered)}</td>
                 <td class="n" data-label=${GATEWAY_WORDS.nodeErrors}>${quietZero(operation.node_errors)}</td>
@@ -147,6 +147,11 @@ function operations({ traffic }: Network, title: string): TemplateResult {
       </div>
     </details>
   `
+}
+
+function operationName(name: string): TemplateResult {
+  const meaning = GATEWAY_WORDS.operationMeanings.get(name)
+  return meaning === undefined ? html`${name}` : html`<span title=${meaning}>${name}</span>`
 }
 
 function quietZero(value: number): TemplateResult {

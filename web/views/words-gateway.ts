@@ -42,6 +42,10 @@ export const GATEWAY_WORDS = {
   inFlightColumn: 'In flight',
   operations: 'By operation',
   operation: 'Operation',
+  operationMeanings: new Map([
+    ['none', 'rejected before the operation was known'],
+    ['other', 'methods and paths that are forwarded without a name of their own'],
+  ]),
   answered: 'Answered',
   nodeErrors: 'Node errors',
   time: 'Time p50',
