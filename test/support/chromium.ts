@@ -39,7 +39,7 @@ export interface Look
 
 export interface Seen {
   readonly page: Page
-  /** What the browser has to say against the page, and every request that leaves it. */
+  /** As `complaintsOf` says. */
   readonly complaints: string[]
   /** All that was loaded but answers of the API. */
   readonly loaded: { readonly path: string; readonly body: Buffer }[]
@@ -90,16 +90,8 @@ export function openChromium(): Chromium {
     },
     async show(url, look = {}) {
       const page = await blank(look)
-      const complaints: string[] = []
+      const complaints = complaintsOf(page, new URL(url).origin)
       const loaded: Seen['loaded'] = []
-      const { origin } = new URL(url)
-      page.on('pageerror', (error) => complaints.push(error.message))
-      page.on('console', (message) => {
-        if (message.type() === 'error') complaints.push(message.text())
-      })
-      page.on('request', (request) => {
-        if (new URL(request.url()).origin !== origin) complaints.push(request.url())
-      })
       page.on('response', (response) => {
         const { pathname: path } = new URL(response.url())
         if (path.startsWith('/api/')) return
@@ -113,6 +105,19 @@ export function openChromium(): Chromium {
       return { page, complaints, loaded }
     },
   }
+}
+
+/** What the browser has to say against the page from now on, and every request that leaves its origin. */
+export function complaintsOf(page: Page, origin: string): string[] {
+  const complaints: string[] = []
+  page.on('pageerror', (error) => complaints.push(error.message))
+  page.on('console', (message) => {
+    if (message.type() === 'error') complaints.push(message.text())
+  })
+  page.on('request', (request) => {
+    if (new URL(request.url()).origin !== origin) complaints.push(request.url())
+  })
+  return complaints
 }
 
 /** What axe-core finds on a screen and a phone, and what sticks out there. The dark scheme differs in colours only. */
@@ -131,13 +136,32 @@ const COLORS: RunOptions = { runOnly: { type: 'rule', values: ['color-contrast']
 async function findings(page: Page, options: RunOptions = {}): Promise<string[]> {
   // By the debugger's way in: the page's own policy lets nothing inline run.
   if (!(await page.evaluate(() => 'axe' in globalThis))) await page.evaluate(axe.source)
-  const { violations } = await page.evaluate(
-    (options) => (globalThis as unknown as { axe: typeof axe }).axe.run({ ...options, resultTypes: ['violations'] }),
-    options,
-  )
+  const { violations } = await page.evaluate(runAxe, { ...options, resultTypes: ['violations'] } satisfies RunOptions)
   return violations.flatMap(({ id, nodes }) =>
     nodes.map(({ html, failureSummary }) => `${id}: ${html}\n${failureSummary}`),
   )
+}
+
+/** Runs in the page. Of the rows, tiles and entries of menus that differ in words only, axe reads the first. */
+function runAxe(options: RunOptions) {
+  const seen = new Set<string>()
+  const exclude = [...document.querySelectorAll('tbody > tr, .tiles > li, .menu li')].filter((row) => {
+    const parts = [row, ...row.querySelectorAll(':not(svg *)')].map((part) => {
+      const attributes = [...part.attributes].filter(({ name }) =>
+        /^(class|role|hidden|data-state|aria-(?!label)\w+)$/.test(name),
+      )
+      return [
+        part.tagName,
+        ...attributes.map(({ name, value }) => `${name}=${value}`),
+        part.textContent?.trim() === '',
+      ].join()
+    })
+    const kind = [row.parentElement?.className, ...parts].join()
+    const isAlike = seen.has(kind)
+    seen.add(kind)
+    return isAlike
+  })
+  return (globalThis as unknown as { axe: typeof axe }).axe.run({ include: [['html']], exclude }, options)
 }
 
 /** What sticks out to the right. */

@@ -1,8 +1,16 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
+import type { GatewayReport } from '../../src/gateway/service.ts'
 import type { HistoryBucket } from '../../src/store/store.ts'
 import { NETWORKS, NODE, OTHER, OWN, type Setting, setUp } from '../http/setting.ts'
-import { excessWidth, findingsInAllLooks, hasChromium, type Look, openChromium } from '../support/chromium.ts'
+import {
+  complaintsOf,
+  excessWidth,
+  findingsInAllLooks,
+  hasChromium,
+  type Look,
+  openChromium,
+} from '../support/chromium.ts'
 import { incident } from '../support/incident.ts'
 import { bad, endpoint, good, head, liveness, network, nodeCheck } from '../support/network.ts'
 import { aClusterReport, aPlace, DISAGREEING, putPlaces } from '../support/places.ts'
@@ -18,16 +26,23 @@ const CLUSTER = aClusterReport({
 const UNTIL = Math.floor(systemClock.now() / 1000)
 const TIME = `from=${UNTIL - 600}&to=${UNTIL}`
 
-/** They list endpoints or networks. */
-const VIEWS_OF_ALL = ['/', '/networks/avalanche', '/networks/ethereum', '/incidents']
+/** They list endpoints or networks, or say how many there are. */
+const VIEWS_OF_ALL = [
+  '/',
+  '/networks/avalanche',
+  '/networks/ethereum',
+  '/incidents',
+  '/gateway',
+  '/observer',
+  '/incidents/whole',
+  `/endpoints/avalanche/own-1?${TIME}`,
+]
 /** They are the same pages for any number of endpoints. */
 const VIEWS_OF_ONE = [
-  `/endpoints/avalanche/own-1?${TIME}`,
   `/endpoints/ethereum/node?${TIME}`,
   `/incidents/${incident().id}`,
-  '/gateway',
+  '/incidents/over',
   '/notifications',
-  '/observer',
   '/runbooks/lagging',
   '/nothing',
 ]
@@ -48,8 +63,14 @@ describe.runIf(hasChromium).each([
   let address: string
 
   beforeAll(async () => {
-    setting = setUp({ realClock: systemClock, store: { history }, cluster: () => CLUSTER, networks: fleetOf(many) })
-    await fill(setting)
+    setting = setUp({
+      realClock: systemClock,
+      store: { history },
+      cluster: () => CLUSTER,
+      gateway: () => gatewayOf(many),
+      networks: fleetOf(many),
+    })
+    await fill(setting, many)
     address = `http://127.0.0.1:${(await setting.server.listen()).port}`
   })
   afterAll(() => setting?.server.close())
@@ -58,6 +79,7 @@ describe.runIf(hasChromium).each([
     'has no violation that axe finds, light and dark, on a screen and a phone',
     async () => {
       const page = await blank()
+      const complaints = complaintsOf(page, address)
       const found: Record<string, readonly string[]> = {}
 
       for (const path of views) {
@@ -69,6 +91,9 @@ describe.runIf(hasChromium).each([
       }
 
       expect(found).toEqual({})
+      const isMissing = /404 \(Not Found\)/
+      expect(complaints.filter((one) => !isMissing.test(one))).toEqual([])
+      expect(complaints.filter((one) => isMissing.test(one)).length).toBe(views.includes('/nothing') ? 1 : 0)
     },
     PATIENCE_MS,
   )
@@ -111,6 +136,18 @@ describe.runIf(hasChromium).each([
   )
 })
 
+test.runIf(hasChromium)('axe reads the first row of each kind, wherever it is', async () => {
+  const page = await browserForAll?.blank()
+  const rows = Array.from({ length: 30 }, (_, at) => `<tr><td${at === 29 ? ' class="faint"' : ''}>${at}</td></tr>`)
+  const style = '<style>.faint { color: #ddd }</style>'
+  await page?.setContent(
+    `<!doctype html><html lang="en"><title>Rows</title>${style}<main><h1>Rows</h1><table>${rows.join('')}</table></main></html>`,
+  )
+
+  const faint = expect.stringMatching(/^color-contrast: <td class="faint">29/)
+  expect(page && (await findingsInAllLooks(page))).toEqual([faint, faint, faint])
+})
+
 /** The focused element if a user cannot see that it is focused. */
 function focusSeen(): string | null {
   const element = document.activeElement
@@ -120,6 +157,29 @@ function focusSeen(): string | null {
   // The parts of a field for a time have a ring of their own.
   const hasRing = getComputedStyle(element).outlineStyle !== 'none' || element.matches('[type=datetime-local]')
   return isInView && hasRing ? null : element.outerHTML.slice(0, 120)
+}
+
+/** A gateway in front of all of them, with one excluded in each network, and one left alone after failures. */
+function gatewayOf(many: number): GatewayReport {
+  const networks = fleetOf(many).map(({ network: { name }, endpoints }) => ({
+    name,
+    endpoints: endpoints.map((of, at) => ({
+      endpoint: of.name,
+      tier: of.tier,
+      excluded: at === 1 ? ('lagging' as const) : null,
+      breaker: at === 2 ? ('open' as const) : ('closed' as const),
+      latencyMs: at === 1 ? null : 12.5,
+      inFlight: at,
+    })),
+  }))
+  const caller = { name: 'wallet', networks: ['avalanche'], admin: true, methods: ['eth_call'], rateLimit: null }
+  const alias = { network: 'avalanche', alias: 'weekly', target: `C-${'a1b2c3d4'.repeat(10)}`, endpoint: 'own-2' }
+  return {
+    requestsInFlight: 1,
+    callers: [{ ...caller, requests: 7, rejected: 1 }],
+    networks,
+    aliases: [{ ...alias, caller: 'wallet', nodeId: 'NodeID-x', at: systemClock.now(), stale: null }],
+  }
 }
 
 /** The usual three, with as many more as needed, in twelve networks. */
@@ -148,7 +208,7 @@ function fleetOf(many: number): readonly WorldNetwork[] {
   return [twin(avalanche, 0), twin(ethereum, 1), ...others]
 }
 
-async function fill({ world, incidents }: Setting): Promise<void> {
+async function fill({ world, incidents }: Setting, many: number): Promise<void> {
   await world.pollAll()
   const failing = nodeCheck('bls', { contiguousFailures: 5 })
   for (let poll = 0; poll < 2; poll++) {
@@ -158,6 +218,17 @@ async function fill({ world, incidents }: Setting): Promise<void> {
   await world.poll(OTHER, { heads: [{ shard: null, outcome: good(head(1001, systemClock.now())) }] })
   putPlaces(world.board, NODE, [...DISAGREEING, aPlace('syd1', { state: 'unknown', counted: false })], 1)
   incidents.put(incident({ openedAt: systemClock.now() - 90_000 }))
+  incidents.put(
+    incident({
+      id: 'over',
+      endpoint: OTHER.name,
+      openedAt: systemClock.now() - 1_200_000,
+      closedAt: systemClock.now() - 1_080_000,
+    }),
+  )
+  const affected = fleetOf(many)[0]?.endpoints.map(({ name }) => name) ?? []
+  const whole = { endpoint: null, cause: 'halted', state: 'degraded', affected } as const
+  incidents.put(incident({ id: 'whole', openedAt: systemClock.now() - 120_000, ...whole }))
 }
 
 const history = async ({ from, to, stepMs }: { from: number; to: number; stepMs: number }): Promise<HistoryBucket[]> =>

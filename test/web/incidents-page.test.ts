@@ -68,17 +68,6 @@ describe.runIf(hasChromium)('incidents, the gateway and the observer in Chromium
     return { setting, address: await serve(setting) }
   }
 
-  test.each(['/incidents', '/incidents/over', '/incidents/whole', '/gateway', '/observer'])(
-    '%s is without findings of axe, light and dark, and fits a phone',
-    async (path) => {
-      const { address } = await start()
-      const { page, complaints } = await show(`${address}${path}`)
-
-      expect(await findingsInAllLooks(page)).toEqual([])
-      expect(complaints).toEqual([])
-    },
-  )
-
   test('no time touches a duration, also if an incident lasted whole minutes', async () => {
     const { address } = await start()
     const touching = /\d:\d\d(?::\d\d)?\d* ?(?<!\s)\d+\s(?:ms|s|min|h|d)\b/
