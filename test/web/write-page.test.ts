@@ -53,12 +53,10 @@ describe.runIf(hasChromium)('silences and notes in Chromium', () => {
     }
     expect(silences.map(({ from, until }) => Date.parse(until) - Date.parse(from))).toEqual([8 * 3_600_000])
     expect(silences.map(({ reason }) => reason)).toEqual(['<b>disk</b> replaced'])
-    expect(await findingsInAllLooks(page)).toEqual([])
 
     for (const path of ['/networks/avalanche', '/endpoints/avalanche/own-1', '/incidents/incident-1']) {
       const { page: shown, complaints: others } = await show(`${address}${path}`)
       await shown.getByText('<b>disk</b> replaced').waitFor()
-      expect(await findingsInAllLooks(shown), path).toEqual([])
       expect(others).toEqual([])
     }
     const { page: other } = await show(`${address}/endpoints/avalanche/own-2`)
