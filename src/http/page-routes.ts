@@ -101,7 +101,10 @@ export function registerPage(app: App, deps: PageRoutesDeps) {
 
   function askerOf(request: FastifyRequest, reply: FastifyReply): Asker {
     const left = new AbortController()
-    reply.raw.once('close', () => left.abort())
+    const leave = () => left.abort()
+    reply.raw.once('close', leave)
+    // The response to a request that was sent behind others hears nothing of their connection. A request that was read closes too.
+    request.raw.once('close', () => request.raw.readableEnded || leave())
     return { client: hasToken && request.audience === 'private' ? null : clientAddress(request), signal: left.signal }
   }
 

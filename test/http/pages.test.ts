@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import { get, type IncomingMessage } from 'node:http'
+import { connect } from 'node:net'
 import { brotliDecompressSync, gunzipSync } from 'node:zlib'
 import { Window } from 'happy-dom'
 import { describe, expect, test } from 'vitest'
@@ -20,6 +21,7 @@ function read(body: string): Document {
 }
 
 const nextIteration = () => new Promise<'waiting'>((resolve) => setImmediate(() => resolve('waiting')))
+const pause = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms))
 const heading = (body: string) => read(body).querySelector('h1')?.textContent?.trim()
 
 describe('pages that many clients want at once', () => {
@@ -151,6 +153,37 @@ describe('pages that many clients want at once', () => {
 
     expect(statuses).toContain(503)
     expect(await again).toBe(200)
+    await setting.server.close()
+  })
+
+  test('are not drawn for requests that a closed connection had sent together, and their places are free', async () => {
+    const fake = createFakeClock()
+    let looks = 0
+    const setting = setUp({ realClock: { ...fake, monotonic: () => fake.monotonic() + 5 * looks++ } })
+    const { port } = await setting.server.listen()
+    // Of more than 64 on one connection, the last are read later.
+    const all = Array.from({ length: 4 }, () => connect(port, '127.0.0.1'))
+    for (const [of, socket] of all.entries()) {
+      const paths = Array.from({ length: 50 }, (_, n) => `/?of=${of}&n=${n}`)
+      socket.resume().write(paths.map((path) => `GET ${path} HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\n\r\n`).join(''))
+    }
+    /** Of a hundred requests, those that were not left to wait. */
+    const refused = async () => {
+      const answers: unknown[] = []
+      const asked = Array.from({ length: 100 }, (_, n) =>
+        get({ port, host: '127.0.0.1', path: `/?n=${n}`, agent: false })
+          .once('response', (answer) => answers.push(answer.resume().statusCode))
+          .on('error', () => {}),
+      )
+      await pause(300)
+      for (const asking of asked) asking.destroy()
+      return answers
+    }
+    await expect.poll(refused).toContain(503)
+
+    for (const socket of all) socket.destroy()
+
+    await expect.poll(refused).toEqual([])
     await setting.server.close()
   })
 
