@@ -99,7 +99,7 @@ function drawNow(): void {
   const missing = view.prepare?.(now, isFirst) ?? null
   if (missing !== null) void missing.then(draw, () => {})
   if (styling !== null) return void styling.then(draw)
-  if (missing !== null && isFirst) return
+  if (missing !== null && isFirst) return markSnapshot(page, now)
   const drawing = frame(now, view.draw(now))
   if (isFirst) page = takeOver(page, drawing)
   else {
@@ -147,7 +147,8 @@ async function navigate(url: URL, how: 'start' | 'push' | 'back'): Promise<void>
     if (how !== 'start' && now !== null)
       await Promise.all([styleFor(next.drawnView, now), next.drawnView.prepare?.(now)])
   } catch {
-    if (how === 'start') return
+    // Until then the page stays as the daemon drew it.
+    if (how === 'start') return void setTimeout(() => mine === navigations && navigate(url, how), 5000)
     // The view's files are gone because the daemon was updated. If the daemon is gone, a page load would show the browser's error page.
     if ((await checkDaemon()) !== 'gone') return location.assign(url)
     if (mine === navigations) failedNavigation = { url, how, navigations }

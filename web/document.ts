@@ -35,9 +35,11 @@ function lostNote(text: string): HTMLElement {
   return note
 }
 
+/** The page must not look live while it waits. */
+const STYLE_WITHIN_MS = 5000
 const styles = new Map<string, Promise<void> | null>()
 
-/** Resolves when the style sheet of a view is there, or cannot be loaded; `null` if that is so already. */
+/** Resolves when the style sheet of a view is there, or cannot be loaded in time; `null` if that is so already. */
 export function loadStyle(name: string): Promise<void> | null {
   const known = styles.get(name)
   if (known !== undefined) return known
@@ -54,6 +56,7 @@ export function loadStyle(name: string): Promise<void> | null {
     }
     // A view is readable without its style sheet.
     for (const type of ['load', 'error']) link.addEventListener(type, end)
+    setTimeout(end, STYLE_WITHIN_MS)
   })
   styles.set(name, loading)
   document.head.append(link)

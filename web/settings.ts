@@ -17,6 +17,12 @@ export function createSettings(changed: () => void): SettingsStore {
     changed()
   }
 
+  // The next change here must not undo what another tab has saved.
+  addEventListener('storage', () => {
+    settings = { ...settings, saved: stored().saved ?? [] }
+    changed()
+  })
+
   return { current: () => settings, change }
 }
 

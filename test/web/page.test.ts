@@ -928,6 +928,79 @@ describe.runIf(hasChromium)('the page in Chromium', () => {
     expect(await page.getByRole('navigation', { name: 'Saved filters' }).count()).toBe(0)
   })
 
+  test('keeps a filter that another tab saved', async () => {
+    const setting = setUp({ realClock: systemClock })
+    await setting.world.pollAll()
+    const { page } = await show(setting, { path: '/?show=state:up' })
+    const other = await page.context().newPage()
+    await other.goto(new URL('/?q=node', page.url()).href)
+    await other.getByRole('button', { name: 'Save filter' }).click()
+
+    await page.locator('.saved').waitFor()
+    await page.getByRole('button', { name: 'Save filter' }).click()
+
+    const saved = (tab: Page) =>
+      tab.getByRole('navigation', { name: 'Saved filters' }).getByRole('link').allTextContents()
+    await expect.poll(() => saved(other)).toEqual(['node', 'state:up'])
+    expect(await saved(page)).toEqual(['node', 'state:up'])
+  })
+
+  test('is stale without the daemon also while a style sheet does not arrive', async () => {
+    const setting = setUp({ realClock: systemClock })
+    await setting.world.pollAll()
+    const { page } = await show(setting)
+    await page.locator('.lamp.on').waitFor()
+    const { asked } = await hold(page, '**/wall.css')
+    await page.locator('#search').fill('node')
+    await asked
+
+    await page.evaluate(() => {
+      const { now } = Date
+      Date.now = () => now() + 3_600_000
+    })
+    await setting.server.close()
+
+    await page.getByText('Stale for 1 h').waitFor({ timeout: 30_000 })
+  }, 60_000)
+
+  test('is stale without the daemon also while code of the first drawing does not arrive', async () => {
+    const setting = setUp({ realClock: systemClock })
+    await setting.world.pollAll()
+    const address = await serve(setting)
+    const page = await blank()
+    const { asked } = await hold(page, '**/wall-*.js')
+    await page.goto(`${address}/?q=node`)
+    await asked
+
+    await setting.server.close()
+
+    await page.getByText('Stale for').waitFor({ timeout: 30_000 })
+    expect(await page.locator('main.stale').count()).toBe(1)
+  }, 60_000)
+
+  test('becomes live though code of the first drawing could not be loaded at first', async () => {
+    const setting = setUp({ realClock: systemClock })
+    await setting.world.pollAll()
+    const address = await serve(setting)
+    const page = await blank()
+    await page.route('**/wall-*.js', (route) => route.abort(), { times: 1 })
+    await page.goto(`${address}/?q=node`)
+
+    await page.locator('.lamp.on').waitFor({ timeout: 30_000 })
+  }, 60_000)
+
+  test('becomes live though the code of its view could not be loaded at first', async () => {
+    const setting = setUp({ realClock: systemClock })
+    await setting.world.pollAll()
+    const address = await serve(setting)
+    const page = await blank()
+    // Once to preload it, once to import it.
+    await page.route('**/incidents.js', (route) => route.abort(), { times: 2 })
+    await page.goto(`${address}/incidents`)
+
+    await page.locator('.lamp.on').waitFor({ timeout: 30_000 })
+  }, 60_000)
+
   test('opens the runbook of a condition, and shows it without scripts', async () => {
     const setting = setUp({ realClock: systemClock })
     await setting.world.pollAll()
