@@ -23,7 +23,7 @@ export interface DemoOptions extends Overrides {
 }
 
 const DEMO_NOTE = {
-  text: 'This is a demo: the nodes, their faults and their history are simulated. Monitor your own: heartline probe --url URL',
+  text: 'This is a demo: the nodes, their faults and their history are simulated. Monitor your own: heartline probe --url URL.',
   links: [
     { text: 'Incidents', url: '/incidents' },
     { text: 'Block arrival', url: '/networks/ethereum' },
