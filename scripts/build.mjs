@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url'
 import { buildPage } from './page.mjs'
 import { root } from './prepare.mjs'
 import { buildProgram } from './program.mjs'
+import { say } from './say.mjs'
 
 const ROOMS = ['src', 'web']
 const MODULES = join(root, 'dist/modules')
@@ -24,6 +25,12 @@ export async function bundle() {
 async function compile() {
   removeOrphans()
   const tsc = join(root, 'node_modules/typescript/bin/tsc')
+  if (!existsSync(tsc)) {
+    say(
+      'checking types needs the packages of tests: run `npm ci` first. `node scripts/build.mjs --bundle` bundles without a check.',
+    )
+    return false
+  }
   // The compiler's incremental state is wrong if its folder was emptied.
   const force = outputsMissing() ? ['--force'] : []
   const compiler = spawn(process.execPath, [tsc, '-b', 'tsconfig.json', 'web/tsconfig.json', ...force], {

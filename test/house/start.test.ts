@@ -88,6 +88,8 @@ test('a start needs no compiler of types', async () => {
   project.write({ 'src/main.ts': "const text: string = 'started'\nconsole.log(text)\n" })
 
   expect(await start().ended).toMatchObject({ status: 0, stdout: 'started\n' })
+  const { status, stderr } = await build()
+  expect([status, stderr]).toEqual([1, expect.stringContaining('run `npm ci` first')])
 })
 
 test('a build leaves nothing behind of a source file that is gone', async () => {
