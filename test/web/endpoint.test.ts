@@ -168,6 +168,7 @@ describe('an endpoint', () => {
     expect(rects('degraded')).toEqual([`${86 * 0.78}%`])
     // Up in three stretches and in the mixed step, but not where it was not up at all.
     expect(page.querySelectorAll('.past-states .up')).toHaveLength(4)
+    expect(textsOf(page, '.of-states .chart-legend span')).toEqual(['Up', 'Degraded', 'Down'])
   })
 
   test('of a halted chain is at its last block, not at head', async () => {

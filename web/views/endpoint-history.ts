@@ -74,11 +74,10 @@ export interface History {
   readonly loadedMs: number
 }
 
-/** Explains only the states that are shown. */
+/** Explains only the states that are shown, if only for a part of a cell. */
 function legend(cells: readonly Cell[]): readonly TemplateResult[] {
-  const there = new Set(cells.map(({ state }) => state))
   return (['up', 'degraded', 'down', 'maintenance', 'unknown'] as const)
-    .filter((state) => there.has(state))
+    .filter((state) => cells.some(({ lasted }) => lasted[state] > 0))
     .map((state) => html`<span class="is-${state}">${WORDS.states[state]}</span>`)
 }
 
