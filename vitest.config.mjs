@@ -23,7 +23,7 @@ export default defineConfig({
       },
       {
         extends: true,
-        test: { name: 'waiting', include: waiting, isolate: false, maxWorkers: 3 * cores, sequence: { groupOrder: 1 } },
+        test: { name: 'waiting', include: waiting, isolate: false, maxWorkers: 2 * cores, sequence: { groupOrder: 1 } },
       },
       {
         extends: true,
@@ -31,7 +31,7 @@ export default defineConfig({
       },
       {
         extends: true,
-        test: { name: 'mocking', include: mocking, maxWorkers: 3 * cores, sequence: { groupOrder: 1 } },
+        test: { name: 'mocking', include: mocking, maxWorkers: 2 * cores, sequence: { groupOrder: 1 } },
       },
     ],
   },
