@@ -6,7 +6,8 @@ import type { Settings } from './views/view.ts'
 /** Follows clicks, keys and fields on every view. */
 export function followActions({ settings, signOut, ask, goTo, tellFirst, known }: Actions): void {
   function press(key: string): void {
-    void import('./keys.ts').then((keys) => keys.press(key, { goTo, known })).catch(ignored)
+    const atMs = performance.now()
+    void import('./keys.ts').then((keys) => keys.press(key, { atMs, goTo, known })).catch(ignored)
   }
 
   document.addEventListener('click', (event) => {

@@ -4,9 +4,8 @@ import type { LiveConnection } from './live.ts'
 export function press(key: string, page: PageKeys): void {
   // A dialog has the keys for itself, but for those that open and close one.
   if (key !== '?' && key !== 'Ctrl+K' && document.querySelector('dialog[open]') !== null) return
-  const nowMs = performance.now()
-  const place = nowMs < goesUntilMs ? PLACES[key] : undefined
-  goesUntilMs = key === 'g' && place === undefined ? nowMs + GOES_FOR_MS : 0
+  const place = page.atMs < goesUntilMs ? PLACES[key] : undefined
+  goesUntilMs = key === 'g' && place === undefined ? page.atMs + GOES_FOR_MS : 0
   if (place !== undefined) return page.goTo(place)
   switch (key) {
     case 'Ctrl+K':
@@ -20,6 +19,8 @@ export function press(key: string, page: PageKeys): void {
 }
 
 export interface PageKeys {
+  /** When the key was pressed (`performance.now`), perhaps before this was loaded. */
+  readonly atMs: number
   readonly goTo: (path: string) => void
   /** The live data; `null` without any. */
   readonly known: () => ReturnType<LiveConnection['current']> | null
