@@ -24,6 +24,21 @@ const nextIteration = () => new Promise<'waiting'>((resolve) => setImmediate(() 
 const pause = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms))
 const heading = (body: string) => read(body).querySelector('h1')?.textContent?.trim()
 
+/** A server that has drawn a page and rests: until the clock is advanced, whatever is asked waits. */
+async function afterOneDrawing() {
+  const fake = createFakeClock()
+  let looks = 0
+  let isDrawing = true
+  // Drawing takes time, because each look at the clock does.
+  const monotonic = () => fake.monotonic() + (isDrawing ? 5 * looks++ : 0)
+  const setting = setUp({ realClock: { ...fake, monotonic } })
+  const { port } = await setting.server.listen()
+  const { status } = await fetch(`http://127.0.0.1:${port}/?n=first`, { headers: HTML })
+  expect(status).toBe(200)
+  isDrawing = false
+  return { fake, setting, port }
+}
+
 describe('pages that many clients want at once', () => {
   test('are drawn with a pause, one client after the other', async () => {
     const fake = createFakeClock()
@@ -127,10 +142,7 @@ describe('pages that many clients want at once', () => {
   })
 
   test('are not drawn for a connection that closed, and its places are free', async () => {
-    const fake = createFakeClock()
-    let looks = 0
-    const setting = setUp({ realClock: { ...fake, monotonic: () => fake.monotonic() + 5 * looks++ } })
-    const { port } = await setting.server.listen()
+    const { fake, setting, port } = await afterOneDrawing()
     const ask = (n: number) => {
       const asking = get({ port, host: '127.0.0.1', path: `/?n=${n}`, agent: false })
       return {
@@ -157,10 +169,7 @@ describe('pages that many clients want at once', () => {
   })
 
   test('are not drawn for requests that a closed connection had sent together, and their places are free', async () => {
-    const fake = createFakeClock()
-    let looks = 0
-    const setting = setUp({ realClock: { ...fake, monotonic: () => fake.monotonic() + 5 * looks++ } })
-    const { port } = await setting.server.listen()
+    const { setting, port } = await afterOneDrawing()
     // Of more than 64 on one connection, the last are read later.
     const all = Array.from({ length: 4 }, () => connect(port, '127.0.0.1'))
     for (const [of, socket] of all.entries()) {
