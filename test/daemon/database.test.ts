@@ -1,4 +1,3 @@
-import { spawnSync } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { join } from 'node:path'
@@ -8,10 +7,10 @@ import { Secret } from '../../src/secret.ts'
 import { createChain } from '../../src/simulator/chain.ts'
 import { type SimulatedNode, startSimulatedNode } from '../../src/simulator/node.ts'
 import { openDatabase } from '../../src/store/postgres/migrate.ts'
-import { removeFolder, startDaemon, temporaryFolder, until } from '../support/daemon.ts'
+import { removeFolder, runHeartline, startDaemon, temporaryFolder, until } from '../support/daemon.ts'
 import { freePort } from '../support/free-port.ts'
 import { hasPostgres, type PostgresServer, startPostgres } from '../support/postgres.ts'
-import { checkout } from '../support/project.ts'
+import { startRelayToOldPostgres } from '../support/relay.ts'
 
 const LONG = 120_000
 
@@ -186,6 +185,8 @@ describe.skipIf(!hasPostgres())('a daemon whose history is in PostgreSQL', () =>
       const newer = await postgres.createDatabase('newer_one')
       await (await openDatabase(new Secret(newer), systemClock)).close()
       await postgres.run('INSERT INTO heartline_schema (version) SELECT max(version) + 2 FROM heartline_schema', newer)
+      const old = await startRelayToOldPostgres(postgres)
+      onTestFinished(() => old.close())
       const wrong: readonly (readonly [url: string, sentence: RegExp])[] = [
         [good.replace('secret-of-postgres', 'not-the-password'), /password|refused/i],
         [good.replace(/\/[a-z_0-9]+$/, '/missing'), /does not exist|missing|no database/i],
@@ -194,23 +195,20 @@ describe.skipIf(!hasPostgres())('a daemon whose history is in PostgreSQL', () =>
         [`${good}?sslmode=sometimes`, /sslmode/],
         [foreign, /./],
         [newer, /newer/],
+        [good.replace(/127\.0\.0\.1:\d+/, `127.0.0.1:${old.port}`), /PostgreSQL 13.* at least 15/],
       ]
       const folder = temporaryFolder()
       onTestFinished(() => removeFolder(folder))
 
       for (const [url, sentence] of wrong) {
         writeFileSync(join(folder, 'heartline.yaml'), JSON.stringify(configOf(url)))
-        const { status, stderr } = spawnSync(
-          process.execPath,
-          [join(checkout, 'dist/src/main.js'), 'serve', '-c', 'heartline.yaml'],
-          { cwd: folder, encoding: 'utf8', timeout: 60_000 },
-        )
+        const { status, err } = await runHeartline(['serve', '-c', 'heartline.yaml'], { cwd: folder })
 
-        const said = stderr.split('\n').filter((line) => line.startsWith('heartline: '))
-        expect([status, said.length], `${url}: ${stderr}`).toEqual([78, 1])
+        const said = err.split('\n').filter((line) => line.startsWith('heartline: '))
+        expect([status, said.length], `${url}: ${err}`).toEqual([78, 1])
         expect(said[0]).toMatch(/^heartline: store\.url: /)
         expect(said[0]).toMatch(sentence)
-        expect(stderr).not.toMatch(/secret-of-postgres|not-the-password/)
+        expect(err).not.toMatch(/secret-of-postgres|not-the-password/)
       }
     },
     LONG,

@@ -1,4 +1,5 @@
 import { connect, createServer, type Socket } from 'node:net'
+import type { PostgresServer } from './postgres.ts'
 
 /** Stands between a daemon and a server on this machine, and breaks the way between them. */
 export interface Relay {
@@ -12,7 +13,19 @@ export interface Relay {
   close(): Promise<void>
 }
 
-export async function startRelay(targetPort: number): Promise<Relay> {
+/**
+ * The way to a real PostgreSQL that says it is of version 13. The version it takes away has as many digits, so the lengths
+ * in the protocol stay right.
+ */
+export async function startRelayToOldPostgres(server: PostgresServer): Promise<Relay> {
+  const version = String((await server.run('SHOW server_version'))[0]?.server_version)
+  return startRelay(server.port, (bytes) =>
+    Buffer.from(bytes.toString('latin1').replaceAll(version, `13${version.slice(2)}`), 'latin1'),
+  )
+}
+
+/** `change` is applied to what the server sends. */
+export async function startRelay(targetPort: number, change = (bytes: Buffer): Buffer => bytes): Promise<Relay> {
   let target = targetPort
   let mode: 'pass' | 'hang' | 'reset' = 'pass'
   const sockets = new Set<Socket>()
@@ -33,12 +46,12 @@ export async function startRelay(targetPort: number): Promise<Relay> {
     if (mode !== 'pass') return
     const upstream = connect(target, '127.0.0.1')
     add(upstream)
-    const forward = (from: Socket, to: Socket) => {
-      from.on('data', (bytes) => (mode === 'pass' ? to.write(bytes) : undefined))
+    const forward = (from: Socket, to: Socket, changed = (bytes: Buffer): Buffer => bytes) => {
+      from.on('data', (bytes) => (mode === 'pass' ? to.write(changed(bytes)) : undefined))
       from.on('close', () => (mode === 'hang' ? undefined : to.destroy()))
     }
     forward(client, upstream)
-    forward(upstream, client)
+    forward(upstream, client, change)
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const address = server.address()

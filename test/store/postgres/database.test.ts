@@ -1,4 +1,3 @@
-import { connect as connectTo, createServer } from 'node:net'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { systemClock } from '../../../src/clock.ts'
 import { Secret } from '../../../src/secret.ts'
@@ -8,6 +7,7 @@ import { isNew, NOTHING_SEEN, SEEN_NOW, type Seen } from '../../../src/store/pos
 import { StoreError } from '../../../src/store/store.ts'
 import { until } from '../../support/daemon.ts'
 import { hasPostgres, type PostgresServer, startPostgres } from '../../support/postgres.ts'
+import { startRelayToOldPostgres } from '../../support/relay.ts'
 
 let server: PostgresServer
 const skip = !hasPostgres()
@@ -72,21 +72,10 @@ describe.skipIf(skip)('a database', () => {
 
   test('of a server older than 15 is refused', async () => {
     const url = await server.createDatabase()
-    const version = String((await server.run('SHOW server_version'))[0]?.server_version)
-    // The real server behind a proxy that changes its version number, which has as many digits.
-    const proxy = createServer((socket) => {
-      const upstream = connectTo(server.port, '127.0.0.1')
-      socket.pipe(upstream)
-      upstream.on('data', (bytes) => {
-        socket.write(Buffer.from(bytes.toString('latin1').replaceAll(version, `13${version.slice(2)}`), 'latin1'))
-      })
-      for (const one of [socket, upstream]) one.on('error', () => one.destroy()).on('close', () => upstream.destroy())
-    }).listen(0, '127.0.0.1')
-    await new Promise((resolve) => proxy.once('listening', resolve))
-    onTestFinished(() => void proxy.close())
-    const { port } = proxy.address() as { port: number }
+    const relay = await startRelayToOldPostgres(server)
+    onTestFinished(() => relay.close())
 
-    const { kind, message } = await refusal(url.replace(`:${server.port}`, `:${port}`))
+    const { kind, message } = await refusal(url.replace(`:${server.port}`, `:${relay.port}`))
 
     expect(kind).toBe('postgres-too-old')
     expect(message).toContain('at least 15')
