@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import type { Clock } from '../clock.ts'
 import type { Shard } from '../core/network.ts'
 import type { UnixMs } from '../core/time.ts'
@@ -144,5 +144,5 @@ function blockHash(seed: string, shard: Shard, height: number, branch: Branch | 
 
 /** Hashes the parts to 64 hexadecimal digits. */
 export function digest(...parts: readonly (string | number)[]): string {
-  return createHash('sha256').update(parts.join('/')).digest('hex')
+  return hash('sha256', parts.join('/'))
 }

@@ -90,7 +90,8 @@ const MINUTE_MS = 60_000
 const HOUR_MS = 60 * MINUTE_MS
 const DAY_MS = 24 * HOUR_MS
 const PAST_MS = 90 * DAY_MS
-const NEAR_MS = 25 * MINUTE_MS
+/** The page shows an hour before and after an incident. */
+const NEAR_MS = 65 * MINUTE_MS
 
 /** One poll in each step of the charts of a day and of a week. */
 function stepBefore(leftMs: number): number {
