@@ -918,10 +918,10 @@ describe.runIf(hasChromium)('the page in Chromium', () => {
     await page.goto(new URL('/', page.url()).href)
     await page
       .getByRole('navigation', { name: 'Saved filters' })
-      .getByRole('link', { name: 'state:up, node 1' })
+      .getByRole('link', { name: 'node 1, state:up' })
       .click()
 
-    await page.waitForURL('**/?show=state%3Aup&q=node+1')
+    await page.waitForURL('**/?q=node+1&show=state%3Aup')
     expect(await page.locator('tbody tr th a').allTextContents()).toEqual(['Own node 1'])
     await page.getByRole('button', { name: 'Forget filter' }).click()
     await page.getByRole('button', { name: 'Save filter' }).waitFor()

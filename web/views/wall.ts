@@ -207,7 +207,10 @@ export function choices(model: Model, isWall: boolean): TemplateResult {
 /** Filters that the user keeps in this browser, and a button for the current one. */
 function savedFilters({ route, settings: { saved } }: Model): TemplateResult {
   const { view: _, ...filter } = route.query
-  const current = new URLSearchParams(filter).toString()
+  const asked = new URLSearchParams(filter)
+  // The order in which the parts of a filter were chosen makes it no other filter.
+  asked.sort()
+  const current = asked.toString()
   const isSaved = saved.includes(current)
   return html`
     ${saved.length === 0 ? nothing : html`<nav class="saved" aria-label=${SAVED.label}>${saved.map((search) => html`<a href="/?${search}" aria-current=${search === current ? 'true' : nothing}>${[...new URLSearchParams(search).values()].join(', ')}</a>`)}</nav>`}
