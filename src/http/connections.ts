@@ -24,8 +24,6 @@ export function limitConnections(server: Server, maxConnections: number, clock: 
     if (connections.size > mostKept) closeOldest(({ inFlight }) => inFlight === 0)
     sweepTimer ??= clock.after(SWEEP_EVERY_MS, sweep)
   })
-  // Without it, a socket whose handshake times out stays open: the response cannot be sent, so its end never comes.
-  server.on('tlsClientError', (_error: Error, socket: Socket) => socket.destroy())
   // After the TLS handshake, the same client has a new socket object.
   server.on('secureConnection', (socket: Socket) => {
     const key = keyOf(socket)

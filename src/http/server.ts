@@ -2,6 +2,8 @@ import type { Server as HttpsServer } from 'node:https'
 import type { AddressInfo, Socket } from 'node:net'
 import fastify, { type FastifyInstance } from 'fastify'
 import { validatorCompiler, type ZodTypeProvider } from 'fastify-type-provider-zod'
+import type { Clock } from '../clock.ts'
+import { paceHandshakes } from '../gateway/paced-handshakes.ts'
 import { PacedReads } from '../gateway/paced-reads.ts'
 import { headFault } from '../gateway/request/admission.ts'
 import { type AccessOptions, createAccess, sendMisdirected, sendRefusal, type Visibility } from './access.ts'
@@ -51,7 +53,7 @@ declare module 'fastify' {
 /** The daemon's own HTTP server: page, API and metrics. */
 export function createHttpServer({ options, ...deps }: HttpServerDeps) {
   const { board, incidents, metrics, clock, observer, cluster } = deps
-  const app = createApp(options)
+  const app = createApp(options, clock)
   const connections = limitConnections(app.server, options.maxConnections, clock)
   const reads = new PacedReads(app.server, options.tls !== null)
   app.server.prependListener('request', (request, response) => reads.begin(request.socket, response))
@@ -236,7 +238,7 @@ function noCompiler(): never {
 }
 
 /** Sets the limits of a server without a proxy in front; Fastify's defaults expect one. */
-function createApp({ tls, timeouts = TIMEOUTS }: HttpServerOptions): App {
+function createApp({ tls, timeouts = TIMEOUTS }: HttpServerOptions, clock: Pick<Clock, 'monotonic' | 'after'>): App {
   const { headersMs, requestMs, checkEveryMs } = timeouts
   const limits = { headersTimeout: headersMs, maxHeaderSize: 8192, connectionsCheckingInterval: checkEveryMs }
   const common = {
@@ -258,6 +260,7 @@ function createApp({ tls, timeouts = TIMEOUTS }: HttpServerOptions): App {
   const app: FastifyInstance =
     tls === null
       ? fastify({ ...common, http: limits })
-      : fastify({ ...common, https: { ...limits, handshakeTimeout: headersMs, cert: tls.cert, key: tls.key } })
+      : fastify({ ...common, https: { ...limits, cert: tls.cert, key: tls.key } })
+  if ('setSecureContext' in app.server) paceHandshakes(app.server as HttpsServer, clock, headersMs)
   return app.withTypeProvider<ZodTypeProvider>()
 }

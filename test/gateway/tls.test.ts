@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { connect as connectSecurely, type TLSSocket } from 'node:tls'
 import { expect, test } from 'vitest'
 import type { Certificate } from '../../src/gateway/request/listener.ts'
+import { answeredTogether, clientHello, dialFrom } from '../support/handshakes.ts'
 import { ID, open, raw } from './setting.ts'
 
 const FOLDER = join(import.meta.dirname, '../config/tls')
@@ -101,4 +102,59 @@ test('an unfinished TLS handshake does not delay the stop of the gateway', async
 
   await closed
   serving.destroy()
+})
+
+test('a connection that is closed before its handshake is gone at once', async () => {
+  const timeouts = { headersMs: 600_000, requestMs: 600_000, checkEveryMs: 1000 }
+  const setting = await open({ listen: { host: '127.0.0.1', port: 0, tls: A, timeouts } })
+  const socket = connect({ port: setting.port, host: '127.0.0.1', allowHalfOpen: true }).resume()
+  await once(socket, 'connect')
+
+  socket.end(HALF_A_HELLO)
+  await once(socket, 'end')
+
+  await setting.close()
+})
+
+test('handshakes that begin together are answered one by one', async () => {
+  const setting = await open({ listen: { host: '127.0.0.1', port: 0, tls: A } })
+
+  expect(await answeredTogether(setting.port, 100)).toBeLessThan(10)
+
+  await setting.close()
+})
+
+test('a handshake waits for none of the many of another address', async () => {
+  const setting = await open({ listen: { host: '127.0.0.1', port: 0, tls: A } })
+  const hello = await clientHello()
+  const addresses = [...new Array<string>(200).fill('127.0.0.1'), '127.0.0.2']
+  const flood = await dialFrom(setting.port, addresses)
+  const other = flood.pop()!
+  let answered = 0
+  for (const socket of flood) socket.once('data', () => answered++)
+
+  for (const socket of flood) socket.write(hello)
+  other.write(hello)
+  await once(other, 'data')
+
+  expect(answered).toBeLessThan(100)
+  for (const socket of [...flood, other]) socket.destroy()
+  await setting.close()
+})
+
+test('of handshakes that nobody finishes 512 are kept, and a caller is served', async () => {
+  const timeouts = { headersMs: 600_000, requestMs: 600_000, checkEveryMs: 1000 }
+  const setting = await open({ listen: { host: '127.0.0.1', port: 0, tls: A, timeouts } })
+  const hello = await clientHello()
+  const flood = await dialFrom(setting.port, new Array<string>(600).fill('127.0.0.1'))
+  let closed = 0
+  for (const socket of flood) socket.resume().once('close', () => closed++)
+
+  for (const socket of flood) socket.write(hello)
+
+  await expect.poll(() => closed, { timeout: 20_000 }).toBe(88)
+  const caller = await dial(setting.port)
+  expect(await askOn(caller)).toBe('HTTP/1.1 200 OK')
+  for (const socket of [...flood, caller]) socket.destroy()
+  await setting.close()
 })

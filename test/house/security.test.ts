@@ -127,6 +127,27 @@ const PROMISES = [
     'unfinished TLS handshakes are closed after the timeout for headers',
   ],
   [
+    'TLS handshakes begin one at a time',
+    'gateway/tls.test.ts',
+    'handshakes that begin together are answered one by one',
+  ],
+  [
+    'TLS handshakes begin one at a time',
+    'http/tls.test.ts',
+    'TLS handshakes that begin together are answered one by one',
+  ],
+  [
+    'one address after the other, in at most half',
+    'gateway/tls.test.ts',
+    'a handshake waits for none of the many of another address',
+  ],
+  [
+    'half of the time of the event loop',
+    'gateway/paced-handshakes.test.ts',
+    'handshakes take at most half of the time',
+  ],
+  ['512 are kept', 'gateway/tls.test.ts', 'of handshakes that nobody finishes 512 are kept, and a caller is served'],
+  [
     'closed after two minutes',
     'http/connections.test.ts',
     'is disconnected after two minutes without the end of its answer',

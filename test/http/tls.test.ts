@@ -9,6 +9,7 @@ import { connect as connectSecurely, type TLSSocket } from 'node:tls'
 import { expect, test } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
 import type { Certificate } from '../../src/http/server.ts'
+import { answeredTogether } from '../support/handshakes.ts'
 import { requirePackage } from '../support/system-package.ts'
 import { setUp } from './setting.ts'
 
@@ -18,7 +19,7 @@ const A: Certificate = { cert: readFileSync(join(FOLDER, 'a.crt')), key: readFil
 test.runIf(requirePackage('openssl', 'openssl'))(
   'HTTPS serves, and takes a new certificate without a restart',
   async () => {
-    const { server } = setUp({ options: { tls: certificateFor('first.example') } })
+    const { server } = setUp({ options: { tls: certificateFor('first.example') }, realClock: systemClock })
     const { port } = await server.listen()
 
     try {
@@ -32,7 +33,7 @@ test.runIf(requirePackage('openssl', 'openssl'))(
 )
 
 test('TLS before 1.2 is refused', async () => {
-  const { server } = setUp({ options: { tls: A } })
+  const { server } = setUp({ options: { tls: A }, realClock: systemClock })
   const { port } = await server.listen()
   const dialWith = async (options: object): Promise<string | null> => {
     const socket = connectSecurely({ port, host: '127.0.0.1', rejectUnauthorized: false, ...options })
@@ -52,7 +53,7 @@ test('TLS before 1.2 is refused', async () => {
 test('unfinished TLS handshakes are closed after the timeout for headers, and delay no stop', async () => {
   const timeouts = { headersMs: 100, requestMs: 100, checkEveryMs: 50 }
   const patient = { headersMs: 60_000, requestMs: 60_000, checkEveryMs: 1000 }
-  const { server } = setUp({ options: { tls: A, timeouts } })
+  const { server } = setUp({ options: { tls: A, timeouts }, realClock: systemClock })
   const stopped = setUp({ options: { tls: A, timeouts: patient }, realClock: systemClock })
   const { port } = await server.listen()
 
@@ -66,6 +67,15 @@ test('unfinished TLS handshakes are closed after the timeout for headers, and de
   const closed = once(left, 'close')
   await stopped.server.close()
   await closed
+})
+
+test('TLS handshakes that begin together are answered one by one', async () => {
+  const { server } = setUp({ options: { tls: A }, realClock: systemClock })
+  const { port } = await server.listen()
+
+  expect(await answeredTogether(port, 100)).toBeLessThan(10)
+
+  await server.close()
 })
 
 async function dial(port: number, bytes: Buffer): Promise<Socket> {

@@ -11,6 +11,7 @@ import type { AddressInfo, Socket } from 'node:net'
 import type { Clock, Timer } from '../../clock.ts'
 import type { RejectionReason } from '../../core/routing/request-outcome.ts'
 import { gatewayError, rpcErrorWithoutId } from '../errors.ts'
+import { paceHandshakes } from '../paced-handshakes.ts'
 import { PacedReads } from '../paced-reads.ts'
 import { CLOSES } from './respond.ts'
 
@@ -29,7 +30,7 @@ export interface Listener {
 
 export interface ListenerDeps {
   readonly options: ListenerOptions
-  readonly clock: Pick<Clock, 'after'>
+  readonly clock: Pick<Clock, 'monotonic' | 'after'>
   /** `awaitsContinue`: the caller sends its body only after 100 Continue. */
   readonly onRequest: (req: IncomingMessage, res: ServerResponse, awaitsContinue: boolean) => void
 }
@@ -85,10 +86,8 @@ export function createListener({ options, clock, onRequest }: ListenerDeps): Lis
   const server: Server | SecureServer =
     tls === null
       ? createServer(limits, onPlainRequest)
-      : createSecureServer(
-          { ...limits, ...tls, minVersion: MIN_TLS_VERSION, handshakeTimeout: timeouts.headersMs },
-          onPlainRequest,
-        )
+      : createSecureServer({ ...limits, ...tls, minVersion: MIN_TLS_VERSION }, onPlainRequest)
+  if ('setSecureContext' in server) paceHandshakes(server, clock, timeouts.headersMs)
   // No limit here: Node 20 drops excess headers silently and Node 24 sends its own error, so admission counts them.
   server.maxHeadersCount = 0
   server.maxRequestsPerSocket = 100_000
@@ -101,8 +100,6 @@ export function createListener({ options, clock, onRequest }: ListenerDeps): Lis
   const reads = new PacedReads(server, tls !== null)
   server.on('connect', (_req: IncomingMessage, socket: CallerSocket) => rejectInTurn(socket, NO_TUNNEL))
   server.on('clientError', rejectUnparsable)
-  // Without it, a socket whose handshake times out stays open: the response cannot be sent, so its end never comes.
-  server.on('tlsClientError', (_error: Error, socket: Socket) => socket.destroy())
   const connections = new OpenConnections(maxConnections)
   server.on('connection', (socket: Socket) => connections.add(socket))
   server.on('secureConnection', (socket: Socket) => connections.secured(socket))
