@@ -54,7 +54,12 @@ export async function runRuleTests(tests: readonly RuleTest[]): Promise<readonly
     const file = join(folder, 'output')
     const output = openSync(file, 'w')
     const names = tests.map((_, at) => `test-${at}.yml`)
-    const child = spawn('promtool', ['test', 'rules', ...names], { cwd: folder, stdio: ['ignore', output, output] })
+    const child = spawn('promtool', ['test', 'rules', ...names], {
+      cwd: folder,
+      stdio: ['ignore', output, output],
+      // A fifth of its CPU time was garbage collection.
+      env: { ...process.env, GOGC: '400' },
+    })
     await once(child, 'exit')
     closeSync(output)
     const parts = readFileSync(file, 'utf8').split(/^Unit Testing: +/m)
