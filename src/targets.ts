@@ -1,6 +1,6 @@
 import type { Config, ConfiguredNetwork } from './config/resolve.ts'
 import { type Endpoint, endpointKey } from './core/endpoint.ts'
-import { locationOf } from './core/observer/own-network.ts'
+import { locationOf } from './core/host-location.ts'
 import type { NodeTarget } from './nodes/probe.ts'
 
 /** The configured endpoints in the form that the prober needs. */

@@ -1,4 +1,4 @@
-import { locationOf } from '../core/observer/own-network.ts'
+import { locationOf } from '../core/host-location.ts'
 import { CHANNEL_KEYS } from './notify-schema.ts'
 import type { Path } from './problem.ts'
 import { type Report, uniqueBy, unknownNames } from './rule-report.ts'

@@ -1,4 +1,4 @@
-import { locationOf } from '../core/observer/own-network.ts'
+import { locationOf } from '../core/host-location.ts'
 import type { Listen } from './addresses.ts'
 import { DERIVED_DEFAULTS } from './defaults.ts'
 import { notifyRules } from './notify-rules.ts'

@@ -13,12 +13,11 @@ import type { ErrorSource } from '../metrics/registry.ts'
 import type { GatewayTraffic, GatewayWatchDeps } from '../notify/gateway-watch.ts'
 import { createNotifier, type Notifier } from '../notify/notifier.ts'
 import { createSilences, type Silences } from '../notify/silences.ts'
-import { startJobs } from '../poll/housekeeping.ts'
 import { createInspector } from '../poll/inspector.ts'
 import type { Scheduler } from '../poll/scheduler.ts'
 import type { Board, WritableBoard } from '../state/board.ts'
 import { createIncidentLog, type WritableIncidentLog } from '../state/incident-log.ts'
-import { createJournal, type Journal } from '../state/journal.ts'
+import { createJournal, type Journal } from '../state/observer-journal.ts'
 import { type OpenedStore, openStore } from '../store/open-store.ts'
 import {
   connectionsOf,
@@ -30,6 +29,7 @@ import {
   targetsOf,
 } from '../targets.ts'
 import { version } from '../version.ts'
+import { startJobs } from './calendar-jobs.ts'
 import { listenerOf, listenGateway, renewCertificate } from './listeners.ts'
 import { createMonitor } from './monitor.ts'
 import { lastingTrouble, minutesOf, ownState } from './own-health.ts'

@@ -16,7 +16,7 @@ import type { Poller } from '../poll/poller.ts'
 import type { Scheduler } from '../poll/scheduler.ts'
 import { createBoard, type WritableBoard } from '../state/board.ts'
 import type { WritableIncidentLog } from '../state/incident-log.ts'
-import type { Journal } from '../state/journal.ts'
+import type { Journal } from '../state/observer-journal.ts'
 import type { OpenedStore } from '../store/open-store.ts'
 import type { ClusterRights } from '../store/postgres/shared-store.ts'
 

@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { JOURNAL_KINDS } from '../state/journal.ts'
+import { JOURNAL_KINDS } from '../state/observer-journal.ts'
 import { ClusterDetailsView } from './wire-cluster.ts'
 import { Count, Seconds, SpreadView, shape, Time } from './wire-common.ts'
 

@@ -1,6 +1,6 @@
 import type { Clock } from '../clock.ts'
 import { describeFailure } from '../core/failure.ts'
-import { locationOf } from '../core/observer/own-network.ts'
+import { locationOf } from '../core/host-location.ts'
 import { decoded } from '../nodes/address.ts'
 import { UntrustedError } from '../nodes/connect.ts'
 import { Deadline } from '../nodes/deadline.ts'

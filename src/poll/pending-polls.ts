@@ -1,6 +1,6 @@
 import type { Clock } from '../clock.ts'
 import type { EndpointKey } from '../core/endpoint.ts'
-import { type HostLocation, isWitnessFor } from '../core/observer/own-network.ts'
+import { type HostLocation, isWitnessFor } from '../core/host-location.ts'
 
 /** Holds polls that cannot be decided yet; the polls of one key are decided in the order of arrival. */
 export function createPendingPolls<T, D extends string>(deps: PendingPollsDeps<T, D>) {

@@ -215,7 +215,7 @@ export interface RemoteStatus {
   readonly rowsRefused: number
 }
 
-/** Maintenance jobs; `poll/housekeeping.ts` schedules them. */
+/** Maintenance jobs; `daemon/calendar-jobs.ts` schedules them. */
 export const STORE_JOBS = ['roll-up', 'retention', 'optimise', 'integrity'] as const
 export type StoreJob = (typeof STORE_JOBS)[number]
 

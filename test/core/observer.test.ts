@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { Failure } from '../../src/core/failure.ts'
+import { locationOf } from '../../src/core/host-location.ts'
 import { createObserver, type ObservedPoll, type Observer } from '../../src/core/observer/observer.ts'
-import { locationOf } from '../../src/core/observer/own-network.ts'
 import type { PollResult } from '../../src/core/poll-result.ts'
 import { bad, endpoint, good, head, liveness, pollResult } from '../support/network.ts'
 

@@ -1,12 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import {
-  createOwnNetwork,
-  type HostPoll,
-  isWitnessFor,
-  locationOf,
-  type OwnNetwork,
-} from '../../src/core/observer/own-network.ts'
+import { isWitnessFor, locationOf } from '../../src/core/host-location.ts'
+import { createOwnNetwork, type HostPoll, type OwnNetwork } from '../../src/core/observer/own-network.ts'
 
 const at = (name: string) => locationOf(name.includes('.') ? name : `${name}.example.org`)
 const INTERVAL = 10_000

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { OwnHealthView } from '../../src/http/wire-own-health.ts'
 import { createMinuteStats } from '../../src/metrics/minute-stats.ts'
 import { Secret } from '../../src/secret.ts'
-import { createJournal } from '../../src/state/journal.ts'
+import { createJournal } from '../../src/state/observer-journal.ts'
 import { createFakeClock } from '../support/fake-clock.ts'
 import { setUp } from './setting.ts'
 

@@ -1,8 +1,9 @@
 import { endpointKey } from '../endpoint.ts'
 import { FAILURES, isWithoutRoute } from '../failure.ts'
+import type { HostLocation } from '../host-location.ts'
 import type { Outcome, PollResult } from '../poll-result.ts'
 import { humanDuration } from '../time.ts'
-import { createOwnNetwork, type HostLocation, type HostPoll } from './own-network.ts'
+import { createOwnNetwork, type HostPoll } from './own-network.ts'
 
 /** Decides whether a failed poll is Heartline's own fault. All times are monotonic, in ms. */
 export interface Observer {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { createJournal } from '../../src/state/journal.ts'
+import { createJournal } from '../../src/state/observer-journal.ts'
 import { createFakeClock } from '../support/fake-clock.ts'
 
 test('a trouble is one entry, from its first report to its last', async () => {

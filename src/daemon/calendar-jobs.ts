@@ -6,21 +6,21 @@ import type { Store, StoreJob } from '../store/store.ts'
 
 /** Joins the other daemons, then runs calendar jobs and computes availability: none of it delays the first polls. */
 export function startJobs({ store, board, clock, log, role }: JobsDeps) {
-  const housekeeping = createHousekeeping({ store, clock, log, isOurs: () => role.runsJobs })
+  const calendarJobs = createCalendarJobs({ store, clock, log, isOurs: () => role.runsJobs })
   const availability = createAvailabilityRefresh({ store, board, clock, log })
   const failed = (error: unknown) => log.warn({ error: String(error) }, 'calendar jobs could not be started')
   const joined = role.start()
   // A job can take minutes, and the reader does without what it will aggregate.
-  const started = Promise.all([joined.then(housekeeping.start).catch(failed), joined.then(availability.start)])
+  const started = Promise.all([joined.then(calendarJobs.start).catch(failed), joined.then(availability.start)])
   return {
     async stop(): Promise<void> {
       availability.stop()
-      await Promise.all([housekeeping.stop(), started])
+      await Promise.all([calendarJobs.stop(), started])
     },
   }
 }
 
-interface JobsDeps extends Omit<HousekeepingDeps, 'isOurs'>, AvailabilityRefreshDeps {
+interface JobsDeps extends Omit<CalendarJobsDeps, 'isOurs'>, AvailabilityRefreshDeps {
   readonly store: Pick<Store, 'run' | 'lastRuns' | 'availability'>
   readonly role: {
     /** Resolves when this daemon does its part; never rejects. */
@@ -33,7 +33,7 @@ interface JobsDeps extends Omit<HousekeepingDeps, 'isOurs'>, AvailabilityRefresh
  * Runs the store's calendar jobs with node-cron, in UTC, and never the same job twice at once. node-cron follows the
  * wall clock and would delay jobs after that is set back, so overdue jobs are also found by the monotonic clock.
  */
-export function createHousekeeping({ store, clock, log, isOurs = () => true }: HousekeepingDeps) {
+export function createCalendarJobs({ store, clock, log, isOurs = () => true }: CalendarJobsDeps) {
   const tasks: ScheduledTask[] = []
   const running = new Map<StoreJob, Promise<void>>()
   /** On the monotonic clock. */
@@ -129,7 +129,7 @@ const WATCH_MS = 10 * MINUTE_MS
 /** A step of a job takes about 10 ms, and about a second on a slow disk. */
 const GRACE_MS = 2000
 
-export interface HousekeepingDeps {
+export interface CalendarJobsDeps {
   readonly store: Pick<Store, 'run' | 'lastRuns'>
   /** Whether this daemon runs the jobs, among several with one store. */
   readonly isOurs?: () => boolean

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { createHousekeeping, startJobs } from '../../src/poll/housekeeping.ts'
+import { createCalendarJobs, startJobs } from '../../src/daemon/calendar-jobs.ts'
 import { STORE_JOBS, type StoreJob } from '../../src/store/store.ts'
 import { createFakeClock } from '../support/fake-clock.ts'
 import { silentLog } from '../support/log.ts'
@@ -21,15 +21,15 @@ function house(lastRuns: Partial<Record<StoreJob, number>>) {
       return true
     },
   }
-  const housekeeping = createHousekeeping({ store, clock, log: silentLog })
-  return { clock, runs, housekeeping, most: () => most }
+  const calendarJobs = createCalendarJobs({ store, clock, log: silentLog })
+  return { clock, runs, calendarJobs, most: () => most }
 }
 
 test('jobs that never ran or are overdue run at the start, one after the other', async () => {
-  const { housekeeping, runs, clock, most } = house({})
+  const { calendarJobs, runs, clock, most } = house({})
 
-  await housekeeping.start()
-  await housekeeping.stop()
+  await calendarJobs.start()
+  await calendarJobs.stop()
 
   expect(runs).toEqual([...STORE_JOBS])
   expect(most()).toBe(1)
@@ -38,37 +38,37 @@ test('jobs that never ran or are overdue run at the start, one after the other',
 
 test('a job that ran recently waits for its schedule', async () => {
   const now = createFakeClock().now()
-  const { housekeeping, runs } = house({
+  const { calendarJobs, runs } = house({
     'roll-up': now - 60_000,
     retention: now - 2 * HOUR,
     optimise: now - HOUR,
     integrity: now - HOUR,
   })
 
-  await housekeeping.start()
-  await housekeeping.stop()
+  await calendarJobs.start()
+  await calendarJobs.stop()
 
   expect(runs).toEqual(['retention'])
 })
 
 test('a last run in the future, recorded by a wrong clock, does not delay a job', async () => {
   const now = createFakeClock().now()
-  const { housekeeping, runs } = house({ 'roll-up': now + 24 * HOUR })
+  const { calendarJobs, runs } = house({ 'roll-up': now + 24 * HOUR })
 
-  await housekeeping.start()
-  await housekeeping.stop()
+  await calendarJobs.start()
+  await calendarJobs.stop()
 
   expect(runs).toContain('roll-up')
 })
 
 test('a job that its schedule missed because the wall clock was set back still runs', async () => {
-  const { housekeeping, runs, clock } = house({})
-  await housekeeping.start()
+  const { calendarJobs, runs, clock } = house({})
+  await calendarJobs.start()
   runs.length = 0
 
   clock.stepWall(-24 * HOUR)
   await clock.advance(30 * 60_000)
-  await housekeeping.stop()
+  await calendarJobs.stop()
 
   expect(runs.filter((job) => job === 'roll-up').length).toBeGreaterThanOrEqual(1)
 })
@@ -86,7 +86,7 @@ test('stopping cuts a running job short, and does not wait for one that cannot b
       })
     },
   }
-  const cut = createHousekeeping({ store, clock, log: silentLog })
+  const cut = createCalendarJobs({ store, clock, log: silentLog })
   const cutStart = cut.start()
   await clock.advance(0)
   await cut.stop()
@@ -94,7 +94,7 @@ test('stopping cuts a running job short, and does not wait for one that cannot b
   expect(started).toEqual(['roll-up', 'retention'])
 
   const stuckStore = { ...store, run: () => new Promise<boolean>(() => {}) }
-  const stuck = createHousekeeping({ store: stuckStore, clock, log: silentLog })
+  const stuck = createCalendarJobs({ store: stuckStore, clock, log: silentLog })
   const stuckStart = stuck.start()
   const stopped = Promise.all([stuck.stop(), stuckStart])
   await clock.advance(2000)
