@@ -21,11 +21,22 @@ export class DrawingTurns {
    * `null` if too many wait already, or too many of this client, or if it left (`signal`). `client`: by address; `null` for one that
    * always may.
    */
-  async draw<T>(client: string | null, work: () => Promise<T>, signal: AbortSignal | null = null): Promise<T | null> {
+  draw<T>(client: string | null, work: () => Promise<T>, signal: AbortSignal | null = null): Promise<T | null> {
+    return this.drawLoaded(client, async () => {}, work, signal)
+  }
+
+  /** The same with data, which is loaded before the turn, because the store may be slow, but not without a place. */
+  async drawLoaded<Data, T>(
+    client: string | null,
+    load: () => Promise<Data>,
+    work: (data: Data) => Promise<T>,
+    signal: AbortSignal | null,
+  ): Promise<T | null> {
     if (signal?.aborted === true || (client !== null && !this.#places.mayTake(client))) return null
     this.#places.take(client)
     try {
-      return (await this.#turn(client, signal)) ? await this.#work(work) : null
+      const data = await load()
+      return (await this.#turn(client, signal)) ? await this.#work(() => work(data)) : null
     } finally {
       this.#places.release(client)
     }
@@ -33,6 +44,7 @@ export class DrawingTurns {
 
   /** Whether the client is still there when its turn comes. */
   #turn(client: string | null, signal: AbortSignal | null): Promise<boolean> | boolean {
+    if (signal?.aborted === true) return false
     if (!this.#isBusy && this.#waiting.size === 0 && this.#clock.monotonic() >= this.#restsUntil) {
       this.#isBusy = true
       return true

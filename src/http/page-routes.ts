@@ -74,8 +74,8 @@ export function registerPage(app: App, deps: PageRoutesDeps) {
       query: lastOfEach(request.query as Record<string, string | string[]>),
     }
     const { view: chosen } = await LOADERS[view]()
-    const answer = await chosen.load(pageSources(deps, audience), route, clock.now())
-    return inTurn(request, asker, async (status) => {
+    const load = () => chosen.load(pageSources(deps, audience), route, clock.now())
+    return inTurn(request, asker, load, async (status, answer) => {
       const model = modelOf(route, audience, status)
       if (!answer.ok) return noticed(model, answer.why)
       const whole = { ...model, data: answer.value }
@@ -84,28 +84,20 @@ export function registerPage(app: App, deps: PageRoutesDeps) {
     })
   }
 
-  function inTurn(
+  function inTurn<Data>(
     request: FastifyRequest,
     { client, signal }: Asker,
-    work: (status: StatusView) => Page | Promise<Page>,
+    load: () => Promise<Data>,
+    work: (status: StatusView, data: Data) => Page | Promise<Page>,
   ): Promise<Page | null> {
     const { audience } = request
-    const drawn = async () => {
+    const drawn = async (data: Data) => {
       await writers[audience].prepare()
-      const page = await work(statusFor(audience))
+      const page = await work(statusFor(audience), data)
       await compressFor(request, page.html)
       return page
     }
-    return turns.draw(client, drawn, signal)
-  }
-
-  function askerOf(request: FastifyRequest, reply: FastifyReply): Asker {
-    const left = new AbortController()
-    const leave = () => left.abort()
-    reply.raw.once('close', leave)
-    // The response to a request that was sent behind others hears nothing of their connection. A request that was read closes too.
-    request.raw.once('close', () => request.raw.readableEnded || leave())
-    return { client: hasToken && request.audience === 'private' ? null : clientAddress(request), signal: left.signal }
+    return turns.drawLoaded(client, load, drawn, signal)
   }
 
   function statusFor(audience: Audience): StatusView {
@@ -164,7 +156,7 @@ export function registerPage(app: App, deps: PageRoutesDeps) {
   for (const view of VIEW_NAMES) {
     app.get(PATHS[view], viewRoute(view), async (request, reply) => {
       if (request.url.length > LONGEST_ADDRESS) return sendMissing(request, reply)
-      const page = request.url === '/' ? overview(request) : draw(view, request, askerOf(request, reply))
+      const page = request.url === '/' ? overview(request) : draw(view, request, askerOf(request, reply, hasToken))
       return send(request, reply, await page)
     })
   }
@@ -186,7 +178,8 @@ export function registerPage(app: App, deps: PageRoutesDeps) {
   /** Sends 404 as a page instead of a problem document. */
   async function sendMissing(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
     const { audience } = request
-    const page = await inTurn(request, askerOf(request, reply), (status) =>
+    const nothing = async () => null
+    const page = await inTurn(request, askerOf(request, reply, hasToken), nothing, (status) =>
       noticed(modelOf(NO_ROUTE, audience, status), 'missing'),
     )
     return send(request, reply, page)
@@ -201,6 +194,15 @@ export function registerPage(app: App, deps: PageRoutesDeps) {
       return send(request, reply, noticed(model, 'locked'))
     },
   }
+}
+
+function askerOf(request: FastifyRequest, reply: FastifyReply, hasToken: boolean): Asker {
+  const left = new AbortController()
+  const leave = () => left.abort()
+  reply.raw.once('close', leave)
+  // The response to a request that was sent behind others hears nothing of their connection. A request that was read closes too.
+  request.raw.once('close', () => request.raw.readableEnded || leave())
+  return { client: hasToken && request.audience === 'private' ? null : clientAddress(request), signal: left.signal }
 }
 
 export type Pages = ReturnType<typeof registerPage>

@@ -170,6 +170,7 @@ const PROMISES = [
   ],
   ['a tenth while more than 16 wait', 'http/pages.test.ts', 'are drawn after a pause of %s times their drawing'],
   ['further ones get 503', 'http/pages.test.ts', 'are refused while 128 of one client wait, and nobody else is'],
+  ['nothing is read from the store', 'http/pages.test.ts', 'read nothing from the store while they are refused'],
   [
     'is not drawn once it has left',
     'http/pages.test.ts',

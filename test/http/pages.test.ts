@@ -219,6 +219,44 @@ describe('pages that many clients want at once', () => {
     expect(answered).toContain(503)
   })
 
+  test('read nothing from the store while they are refused', async () => {
+    let reads = 0
+    const incidents = () => {
+      reads++
+      return new Promise<never>(() => {})
+    }
+    const { server } = setUp({ store: { incidents } })
+    const statuses: number[] = []
+
+    for (let n = 0; n < 300; n++) {
+      void server
+        .inject({ url: `/incidents?n=${n}`, headers: HTML })
+        .then(({ statusCode }) => statuses.push(statusCode))
+    }
+
+    await expect.poll(() => statuses.length).toBe(300 - 128)
+    expect(new Set(statuses)).toEqual(new Set([503]))
+    expect(reads).toBe(128)
+  })
+
+  test('are not drawn for a client that left while the store was read', async () => {
+    const turns = new DrawingTurns(createFakeClock())
+    const left = new AbortController()
+    let isDrawn = false
+    let read = () => {}
+    const draw = async () => {
+      isDrawn = true
+    }
+    const load = () => new Promise<void>((resolve) => (read = resolve))
+    const drawing = turns.drawLoaded('10.0.0.1', load, draw, left.signal)
+
+    left.abort()
+    read()
+
+    expect(await drawing).toBeNull()
+    expect(isDrawn).toBe(false)
+  })
+
   test('are refused while half of 256 places are taken', async () => {
     const fake = createFakeClock()
     let looks = 0
