@@ -1,6 +1,6 @@
-import { existsSync, mkdirSync, readFileSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { cpSync, existsSync, mkdirSync, readFileSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { delimiter, dirname, join } from 'node:path'
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 import { checkout, createProject, offlinePackage, type Project, runNode } from '../support/project.ts'
 
 const WAITING_MAIN = `
@@ -9,22 +9,28 @@ setInterval(() => undefined, 1000)
 console.log('args: ' + process.argv.slice(2).join(' '))
 `
 
+let installed: Project
 let project: Project
 
-beforeEach(async () => {
-  project = createProject({ copies: ['scripts', '.npmrc', 'tsconfig.json', 'web/tsconfig.json'] })
-  project.write({
+beforeAll(async () => {
+  installed = createProject({ copies: ['scripts', '.npmrc', 'tsconfig.json', 'web/tsconfig.json'] })
+  installed.write({
     ...offlinePackage({ part: '1.0.0' }),
     'src/main.ts': WAITING_MAIN,
     'web/app.ts': 'export const page: string = document.title\n',
     'web/views/overview.ts': "export const view = 'first'\n",
   })
-  await runNode(project.folder, ['scripts/prepare.mjs']).ended
+  await runNode(installed.folder, ['scripts/prepare.mjs']).ended
   for (const name of ['typescript', '@types/node', 'esbuild']) {
-    const link = join(project.folder, 'node_modules', name)
+    const link = join(installed.folder, 'node_modules', name)
     mkdirSync(dirname(link), { recursive: true })
     symlinkSync(join(checkout, 'node_modules', name), link)
   }
+})
+afterAll(() => installed.remove())
+beforeEach(() => {
+  project = createProject({ copies: [] })
+  cpSync(installed.folder, project.folder, { recursive: true, verbatimSymlinks: true })
 })
 afterEach(() => project.remove())
 
