@@ -201,6 +201,8 @@ function notifyTo({ url, smtp }: EchoReceivers) {
   }
 }
 
+const OFTEN = '"interval":"250ms","timeout":"250ms"'
+const SELDOM = '"interval":"5s","timeout":"1s"'
 const AUTHORISED = { authorization: `Bearer ${TOKEN}` }
 
 test('the search finds what it is to find, in every form', () => {
@@ -374,6 +376,15 @@ describe.runIf(requirePackage('openssl', 'openssl'))('no secret is in', () => {
     return heard
   }
 
+  /** From then on, the tests look at other things than polls. */
+  async function pollSeldom(): Promise<void> {
+    const file = join(folder, 'heartline.yaml')
+    const logged = daemon.log().length
+    writeFileSync(file, readFileSync(file, 'utf8').replace(OFTEN, SELDOM))
+    daemon.process.kill('SIGHUP')
+    await until(() => daemon.log().includes('"configuration reloaded"', logged), 'it is reloaded', 30_000)
+  }
+
   const rpc = (method: string, params: unknown = []) => JSON.stringify({ jsonrpc: '2.0', id: 1, method, params })
   const post = (body: string, headers: Record<string, string> = {}) => ({
     method: 'POST',
@@ -468,6 +479,7 @@ describe.runIf(requirePackage('openssl', 'openssl'))('no secret is in', () => {
     }
     expect(arrived).toContain('password of email')
     expect(arrived).not.toContain('secret of a webhook')
+    await pollSeldom()
     for (const path of ['/notifications', '/metrics', '/api/v1/incidents?limit=100']) {
       for (const headers of [{}, AUTHORISED]) await hear(`channels: ${path}`, `${daemon.url}${path}`, { headers })
     }
@@ -645,7 +657,7 @@ describe.runIf(requirePackage('openssl', 'openssl'))('no secret is in', () => {
       good.replace('"page.crt"', '"page.key"'),
       good.replace('"page.key"', `"${secret}.key"`),
       good.replace('"family":"ethereum"', `"family":"${secret}"`),
-      good.replace('"interval":"250ms"', `"interval":"${secret}"`),
+      good.replace('"interval":"5s"', `"interval":"${secret}"`),
       good.replace('"networks":["avalanche"]', `"networks":["${secret}"]`),
       good.replace('"operator"', `"${secret} ${OPERATOR}"`),
       // What is no YAML, with a secret at the place that is complained of.
@@ -674,9 +686,10 @@ describe.runIf(requirePackage('openssl', 'openssl'))('no secret is in', () => {
         commands.push(...(await Promise.all(['check-config', 'probe', 'serve'].map(run))))
       }
     }
+    const logged = daemon.log().length
     writeFileSync(file, good.replace('"limited"', '"renamed"'))
     daemon.process.kill('SIGHUP')
-    await until(() => daemon.log().includes('"configuration reloaded"'), 'it is reloaded', 30_000)
+    await until(() => daemon.log().includes('"configuration reloaded"', logged), 'it is reloaded', 30_000)
     await call('reloaded')
 
     expect(hits).toEqual([])
