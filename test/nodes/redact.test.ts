@@ -134,6 +134,19 @@ describe('an error in JSON', () => {
     expect(redactJson('{"data":[{"project":123456789012}]}', digits)).toBeNull()
     expect(redactJson('{"data":', digits)).toBeNull()
   })
+
+  test('that has a secret in a member that another one replaces, or in a number that parsing rounds, does not show it', () => {
+    const digits = createRedact({ ...LOCATION, headers: { 'x-project': new Secret('12345678901234567890') } })
+
+    expect(clean('{"message":"no CANARY-PATH","message":"no key"}')).toBe('{"message":"no key"}')
+    expect(clean('{"message":"no \\u0043ANARY-PATH","message":"no key"}')).toBe('{"message":"no key"}')
+    expect(clean('{"a":"CANARYTOKEN","message":"no CANARY-PATH","message":"no key"}')).toBe(
+      '{"a":"[redacted]","message":"no key"}',
+    )
+    expect(redactJson('{"project":12345678901234567890}', digits)).toBeNull()
+    expect(redactJson('{"project":12345678901234567890,"path":"CANARY-PATH"}', digits)).toBeNull()
+    expect(redactJson('{"project":22345678901234567890,"text":"\\"1"}', digits)).toContain('22345678901234567890')
+  })
 })
 
 describe('a node’s own health checks', () => {

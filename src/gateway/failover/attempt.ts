@@ -156,7 +156,7 @@ function withoutKeys(attempted: Attempt, upstream: Upstream): Attempt {
 }
 
 /** Allows for the long data of a reverted call. */
-const MAX_ERROR_BYTES = 2 ** 20
+const MAX_ERROR_BYTES = 2 ** 18
 
 function pathFor({ target, servesOneShard }: Upstream, { to }: UpstreamRequest): string {
   if (to.kind === 'rpc') return target.rpcPath
