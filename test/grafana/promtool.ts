@@ -43,7 +43,7 @@ export function planRuleTests(): (test: RuleTest) => () => string | undefined {
 }
 
 /** What promtool says of each: `SUCCESS`, or what is wrong. One process for all, because most take less time than its start. */
-export async function runRuleTests(tests: readonly RuleTest[]): Promise<readonly string[]> {
+async function runRuleTests(tests: readonly RuleTest[]): Promise<readonly string[]> {
   const files = tests.map(({ rules, ...test }, at) => ({
     [`rules-${at}.yml`]: rules,
     [`test-${at}.yml`]: stringify({ rule_files: [`rules-${at}.yml`], ...test }),
