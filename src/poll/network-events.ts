@@ -1,4 +1,4 @@
-import { type Incident, named } from '../core/incident/incident.ts'
+import { type Incident, type IncidentSample, named } from '../core/incident/incident.ts'
 import type { NetworkEvent } from '../core/incident/network-event.ts'
 import { type MaintenanceSpan, spanAt } from '../core/maintenance.ts'
 import { shardName } from '../core/network.ts'
@@ -67,8 +67,9 @@ function shortHash(hash: string): string {
 }
 
 /**
- * Whether, on every shard, an endpoint that stood still has a new block: a higher one, or a later one after the chain
- * was set back. The network also counts as resumed if none of those endpoints is left.
+ * Whether, on every shard, an endpoint that stood still at the newest block has a new one: a higher one, or a later one
+ * after the chain was set back. One that was behind may only catch up. The network also counts as resumed if none of the
+ * endpoints is left.
  */
 export function hasResumed(
   { changes, openedAt }: Incident,
@@ -79,14 +80,20 @@ export function hasResumed(
     all.some(({ health }) => health.endpoint.name === endpoint),
   )
   const shards = [...new Set(stood.map(({ shard }) => shard))]
-  return shards.every((shard) =>
-    stood.some((sample) => {
+  return shards.every((shard) => {
+    const onShard = stood.filter((sample) => sample.shard === shard)
+    const leastLag = Math.min(...onShard.map(lagOf))
+    return onShard.some((sample) => {
       const now = heard.find(({ health }) => health.endpoint.name === sample.endpoint)?.health
       const head = now?.heads.find((one) => one.shard === shard)
-      if (sample.shard !== shard || sample.height === null || head === undefined) return false
+      if (lagOf(sample) > leastLag || sample.height === null || head === undefined) return false
       return head.height > sample.height || (head.height < sample.height && head.advancedAt > openedAt)
-    }),
-  )
+    })
+  })
+}
+
+function lagOf({ lagBlocks }: IncidentSample): number {
+  return lagBlocks ?? 0
 }
 
 export type Halts = ReturnType<NetworkView['halts']>

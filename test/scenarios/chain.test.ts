@@ -301,6 +301,45 @@ describe('an endpoint that does not advance', () => {
     expect(Math.abs((stage.open()[0]?.openedAt ?? 0) - stoodAt)).toBeLessThan(BLOCK + INTERVAL)
   })
 
+  test('a halt is known although one endpoint still catches up, and lasts until there is a new block', async () => {
+    const stage = stageOf(THREE)
+    let behind = 500
+    stage.set(key('c'), { behind: () => --behind })
+    await stage.pass(10 * MINUTE)
+    stage.halt('ethereum', true)
+
+    await stage.until(() => stage.halted('ethereum'), 2 * MINUTE)
+    for (let minutes = 0; minutes < 30; minutes++) {
+      await stage.pass(MINUTE)
+      expect([minutes, behind > 0, stage.halted('ethereum')]).toEqual([minutes, true, true])
+    }
+
+    expectOnly(stage, 'c')
+    expect(stage.open().filter(({ endpoint }) => endpoint === null)).toMatchObject([{ cause: 'halted' }])
+  })
+
+  test('a halt lasts over an endpoint that is added, or answers for the first time', async () => {
+    const stage = stageOf(THREE)
+    stage.set(key('c'), { failure: { kind: 'refused' } })
+    await stage.pass(10 * MINUTE)
+    stage.halt('ethereum', true)
+    await stage.until(() => stage.halted('ethereum'), 2 * MINUTE)
+    const [halt] = stage.open().filter(({ endpoint }) => endpoint === null)
+
+    stage.set(key('c'))
+    for (let polls = 0; polls < 10; polls++) {
+      await stage.pass(INTERVAL)
+      expect([polls, stage.halted('ethereum')]).toEqual([polls, true])
+    }
+    stage.reconfigure([{ name: 'ethereum', endpoints: [...THREE, 'd'] }])
+    for (let polls = 0; polls < 10; polls++) {
+      await stage.pass(INTERVAL)
+      expect([polls, stage.halted('ethereum')]).toEqual([polls, true])
+    }
+
+    expect(stage.open()).toMatchObject([{ id: halt?.id, cause: 'halted' }])
+  })
+
   test('a halt with one endpoint unreachable: the halt and the outage are separate', async () => {
     const stage = stageOf(THREE)
     await stage.pass(10 * MINUTE)

@@ -268,6 +268,23 @@ describe('an event of the whole network', () => {
     expect([...second.accused(), ...third.accused()]).toEqual([])
   })
 
+  test('a halt continues over a restart while an endpoint catches up to where the others stand', async () => {
+    const first = createStage()
+    let behind = 500
+    first.set('ethereum/c', { behind: () => --behind })
+    await first.pass(10 * MINUTE)
+    first.halt('ethereum', true)
+    await first.pass(10 * MINUTE)
+    const { id } = only(first.open().filter(({ endpoint }) => endpoint === null))
+
+    for (let offMs = 0; offMs < INTERVAL; offMs += SECOND) {
+      const second = await startedAgain(first, first.killed(), INTERVAL + offMs, {})
+      await second.pass(MINUTE)
+      expect(same(second.incidents(), id)).toMatchObject({ closedAt: null })
+      second.killed()
+    }
+  })
+
   test('a halt that ended while the daemon was stopped ends at the first poll that shows it', async () => {
     const first = createStage()
     await first.pass(10 * MINUTE)

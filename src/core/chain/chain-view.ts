@@ -137,8 +137,10 @@ export function createChainView(options: ChainViewOptions): ChainView {
   return {
     add(endpoint, head, at, compared = NOTHING_COMPARED) {
       const before = heads.seen(endpoint)
+      // After a restart or a reload, the other endpoints' heads are known.
+      if (reference.current === null) update(at)
       const advanced = heads.add(endpoint, head, at)
-      progress.noteAnswer(endpoint, advanced, at)
+      progress.noteAnswer(endpoint, advanced, head.height, at)
       reference.markChanged(head)
       update(at)
       if (advanced) progress.updateLeader(endpoint, before, head, at)

@@ -7,8 +7,11 @@ import type { ReferenceHead } from './reference-head.ts'
 /** Tracks which endpoints advance, and detects a halted chain. */
 export interface Progress {
   readonly lastAdvanceAt: UnixMs
-  /** Call it for every head that an endpoint reports; `advanced`: its height grew. */
-  noteAnswer(endpoint: string, advanced: boolean, at: UnixMs): void
+  /**
+   * Call it for every head that an endpoint reports, before the reference head is updated; `advanced`: its height grew. An
+   * endpoint that catches up below the reference head shows neither that the chain advances nor that it does not.
+   */
+  noteAnswer(endpoint: string, advanced: boolean, height: number, at: UnixMs): void
   /** Call it after the reference head was updated. Detects an endpoint that advances while all others may be stuck. */
   updateLeader(endpoint: string, before: SeenHead | undefined, head: Head, at: UnixMs): void
   /** When the chain was last seen to advance past this height: an endpoint at this height could have followed. */
@@ -45,7 +48,8 @@ export function createProgress({ reference, pace, answering, stallMs }: Progress
       return lastAdvanceAt
     },
 
-    noteAnswer(endpoint, advanced, at) {
+    noteAnswer(endpoint, advanced, height, at) {
+      if (advanced && height <= (reference.current?.height ?? -1)) return
       if (newestBy !== endpoint) otherAt = newestAt
       newestBy = endpoint
       newestAt = at
