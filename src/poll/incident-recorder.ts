@@ -1,10 +1,10 @@
 import type { EndpointKey } from '../core/endpoint.ts'
 import { lastedMs } from '../core/incident/bad-time.ts'
 import { type Incident, type IncidentSample, named } from '../core/incident/incident.ts'
-import { createIncidentBook } from '../core/incident/incident-book.ts'
+import { createIncidentBook, type MaintainedEndpoint } from '../core/incident/incident-book.ts'
 import { withPlaces } from '../core/incident/incident-changes.ts'
 import type { NetworkEvent } from '../core/incident/network-event.ts'
-import { type MaintenanceSpan, spanAt } from '../core/maintenance.ts'
+import { spanAt } from '../core/maintenance.ts'
 import type { UnixMs } from '../core/time.ts'
 import { type Health, headHolds } from '../core/verdict/health.ts'
 import type { NetworkView } from '../core/verdict/network-view.ts'
@@ -74,8 +74,8 @@ export function createIncidentRecorder(deps: IncidentRecorderDeps) {
     /** Endpoints that share a host or provider. */
     configure: outages.configure,
 
-    /** Continues where an earlier run ended; `maintained`: each endpoint's latest maintenance. */
-    restore(records: readonly IncidentRecord[], maintained: ReadonlyMap<EndpointKey, MaintenanceSpan>): void {
+    /** Continues where an earlier run ended; `maintained`: the endpoints that were then in maintenance. */
+    restore(records: readonly IncidentRecord[], maintained: ReadonlyMap<EndpointKey, MaintainedEndpoint>): void {
       const known = records.flatMap((record) => readIncident(record.value) ?? [])
       const closed = book.restore(known, maintained)
       for (const incident of known) {

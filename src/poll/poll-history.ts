@@ -1,7 +1,8 @@
 import * as z from 'zod'
 import type { EndpointKey } from '../core/endpoint.ts'
 import type { FailureKind } from '../core/failure.ts'
-import { type MaintenanceSpan, spanAt } from '../core/maintenance.ts'
+import type { MaintainedEndpoint } from '../core/incident/incident-book.ts'
+import { spanAt } from '../core/maintenance.ts'
 import { checkOutcome, type PollResult } from '../core/poll-result.ts'
 import type { UnixMs } from '../core/time.ts'
 import { CONDITION_CODES, isFresh, VERDICTS } from '../core/verdict/condition.ts'
@@ -181,15 +182,16 @@ export function latestOf(saved: SavedEndpoint | null, said: Health | undefined):
   return { streaks: { verdict, since, badSince, recent: [], traces }, lastPolledAt, seen }
 }
 
-/** The maintenance during which endpoints were saved. */
-export function maintainedIn(saved: readonly SavedHealth[]): ReadonlyMap<EndpointKey, MaintenanceSpan> {
-  const spans = new Map<EndpointKey, MaintenanceSpan>()
+/** The endpoints that were saved during maintenance. */
+export function maintainedIn(saved: readonly SavedHealth[]): ReadonlyMap<EndpointKey, MaintainedEndpoint> {
+  const maintained = new Map<EndpointKey, MaintainedEndpoint>()
   for (const { endpoint, value } of saved) {
     const { data } = Planned.safeParse(value)
-    if (data !== undefined && data.maintainedFrom !== null && data.maintainedUntil !== null)
-      spans.set(endpoint, { from: data.maintainedFrom, until: data.maintainedUntil })
+    if (data === undefined || data.maintainedFrom === null || data.maintainedUntil === null) continue
+    const span = { from: data.maintainedFrom, until: data.maintainedUntil }
+    maintained.set(endpoint, { span, confirmation: readSaved(value)?.streaks ?? null })
   }
-  return spans
+  return maintained
 }
 
 /** Whether both lead to the same verdicts after a restart; heights and times may differ. */

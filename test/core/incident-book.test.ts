@@ -98,6 +98,8 @@ function play(
   const events = new Map<NetworkEvent['cause'], NetworkEvent>()
   const incidents = new Map<string, Incident>()
   const changes: Incident[] = []
+  const confirmationOf = (key: EndpointKey) =>
+    [...healths.values()].find((health) => endpointKey(health.endpoint) === key)?.confirmation ?? null
   const keys = () => new Set<EndpointKey>([...there].map((of) => endpointKey({ network: 'ethereum', name: of })))
 
   function take(changed: readonly Incident[]): void {
@@ -205,7 +207,10 @@ function play(
         if (restarts) {
           book = createIncidentBook()
           const kept = JSON.parse(JSON.stringify([...incidents.values()])) as Incident[]
-          book.restore(kept, maintained)
+          book.restore(
+            kept,
+            new Map([...maintained].map(([key, span]) => [key, { span, confirmation: confirmationOf(key) }])),
+          )
         }
         shorten()
         take(book.retain(keys(), new Set(['ethereum']), Math.floor(now)))

@@ -102,6 +102,32 @@ describe('in planned maintenance', () => {
 
       expect(planned(stage)).toEqual([bad, START + until])
     })
+
+    test('and so it is over a restart across its end', async () => {
+      const { stage, bad, until } = await failedBefore()
+      const windows = [once(until - HOUR, until)]
+      const saved = stage.killed()
+      await passTo(stage, until + MINUTE)
+      const second = createStage({ networks: [THREE], windows, world: stage.world, saved })
+      await passTo(second, until + 5 * MINUTE)
+
+      expect(planned(second)).toEqual([bad, START + until])
+    })
+  })
+
+  test('an incident from before it is none of it, over a restart across its end', async () => {
+    const windows = [once(10 * MINUTE, 70 * MINUTE)]
+    const first = stageWith(...windows)
+    await passTo(first, 9 * MINUTE)
+    first.set('ethereum/a', REFUSED)
+    await passTo(first, 69 * MINUTE)
+    const { id } = only(first.open())
+    const saved = first.killed()
+    await passTo(first, 71 * MINUTE)
+    const second = createStage({ networks: [THREE], windows, world: first.world, saved })
+    await passTo(second, 75 * MINUTE)
+
+    expect(only(second.open())).toMatchObject({ id, plannedUntil: null })
   })
 
   test('a failure that lasts longer opens an incident at its end', async () => {

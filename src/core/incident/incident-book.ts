@@ -2,6 +2,7 @@ import { type EndpointKey, endpointKey } from '../endpoint.ts'
 import type { MaintenanceSpan } from '../maintenance.ts'
 import type { UnixMs } from '../time.ts'
 import { isRelative } from '../verdict/condition.ts'
+import { type ConfirmationState, conditionsOf } from '../verdict/confirm.ts'
 import type { Health } from '../verdict/health.ts'
 import {
   type Beginning,
@@ -24,8 +25,8 @@ import { beginEvent, continueEvent, endEvent, type NetworkEvent } from './networ
  * the conditions change, and one per event of several endpoints. Methods return the incidents that they changed.
  */
 export interface IncidentBook {
-  /** Loads the open and the recently closed incidents of an earlier run. */
-  restore(incidents: readonly Incident[], maintained: ReadonlyMap<EndpointKey, MaintenanceSpan>): readonly Incident[]
+  /** Loads the open and the recently closed incidents of an earlier run, and the maintenance of endpoints at its end. */
+  restore(incidents: readonly Incident[], maintained: ReadonlyMap<EndpointKey, MaintainedEndpoint>): readonly Incident[]
   /**
    * Continues an open incident that another daemon began. An endpoint has one open incident: a second one is closed, as
    * part of the first.
@@ -42,6 +43,12 @@ export interface IncidentBook {
   networkWide(name: string): readonly Incident[]
   /** Closes the open incidents of all endpoints and networks that are not in these sets. */
   retain(endpoints: ReadonlySet<EndpointKey>, networks: ReadonlySet<string>, at: UnixMs): readonly Incident[]
+}
+
+/** What was saved of an endpoint in planned maintenance; `confirmation` is `null` if that cannot be read. */
+export interface MaintainedEndpoint {
+  readonly span: MaintenanceSpan
+  readonly confirmation: ConfirmationState | null
 }
 
 export interface JudgedEndpoint {
@@ -96,6 +103,15 @@ export function createIncidentBook(): IncidentBook {
     return openIncident(health, verdict, beginning, at, earlier)
   }
 
+  /** Since when an endpoint without an incident was not up as it was saved; `null` if it was, or as a part of another one. */
+  function failedSince(key: EndpointKey, confirmation: ConfirmationState | null): UnixMs | null {
+    if (confirmation?.badSince === undefined || open.has(key)) return null
+    const [network = '', name = ''] = key.split('/')
+    if (valuesOf(outages.get(network)).some(({ affected }) => affected.includes(name))) return null
+    const health = { conditions: conditionsOf(confirmation), since: confirmation.since }
+    return isPartOf(health, valuesOf(networkWide.get(network))) ? null : confirmation.badSince
+  }
+
   function adopt(incident: Incident): readonly Incident[] {
     const key = keyOf(incident)
     const other = key === null ? undefined : open.get(key)
@@ -107,15 +123,17 @@ export function createIncidentBook(): IncidentBook {
 
   return {
     restore(incidents, maintained) {
-      for (const [key, span] of maintained) maintenance.note(key, span)
       const inOrder = incidents.toSorted((a, b) => (a.closedAt ?? 0) - (b.closedAt ?? 0) || a.openedAt - b.openedAt)
-      return inOrder.flatMap((incident) => {
+      const changed = inOrder.flatMap((incident) => {
         const key = keyOf(incident)
         if (incident.closedAt === null) return adopt(incident)
         if (key === null) closedOutages.note(incident)
         else if (incident.absorbedBy === null) closed.note(key, incident)
         return NOTHING
       })
+      for (const [key, { span, confirmation }] of maintained)
+        maintenance.noteFailure(key, span, failedSince(key, confirmation) ?? span.from)
+      return changed
     },
 
     adopt,
@@ -235,7 +253,7 @@ function absorb(open: Map<EndpointKey, Incident>, by: Incident, at: UnixMs): Inc
 }
 
 /** Whether these conditions are only part of a network-wide event. */
-function isPartOf({ conditions, since }: Health, events: readonly Incident[]): boolean {
+function isPartOf({ conditions, since }: Pick<Health, 'conditions' | 'since'>, events: readonly Incident[]): boolean {
   const present = affectingState(conditions)
   if (present.length === 0 || !present.every(({ code }) => isRelative(code))) return false
   return events.some(({ openedAt }) => since >= openedAt)
