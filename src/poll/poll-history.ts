@@ -148,8 +148,19 @@ const Saved = z.object({
     z.object({
       shard: z.number().int().nullable(),
       seen: z.object({ head: Head, highest: z.number().int(), advancedAt: Time }),
+      forked: z
+        .object({
+          height: z.number().int(),
+          hash: z.string(),
+          side: z.literal('against'),
+          agreedAt: z.number().int().nullable(),
+        })
+        .optional(),
     }),
   ),
+  failing: z
+    .array(z.object({ name: z.string(), contiguousFailures: z.number().int(), failingSince: Time.nullable() }))
+    .optional(),
 })
 
 /** An earlier version may have saved only the end. */
@@ -170,9 +181,10 @@ export function latestOf(saved: SavedEndpoint | null, said: Health | undefined):
   if (said === undefined || lastPolledAt === null || (saved?.lastPolledAt ?? 0) >= lastPolledAt) return saved
   const { verdict, since, confirmation } = said
   const seen = said.heads.map(({ shard, height, hash, parentHash, timestamp, advancedAt }) => {
-    const highest = saved?.seen.find((one) => one.shard === shard)?.seen.highest ?? height
+    const before = saved?.seen.find((one) => one.shard === shard)
     const head = { height, hash, parentHash, timestamp }
-    return { shard, seen: { head, highest: Math.max(height, highest), advancedAt } }
+    const highest = Math.max(height, before?.seen.highest ?? height)
+    return { shard, seen: { head, highest, advancedAt }, forked: before?.forked }
   })
   if (saved !== null && (verdict === null || saved.streaks.verdict === verdict)) return { ...saved, seen }
   const traces = said.conditions.map(({ since: from, ...finding }) => {

@@ -186,6 +186,33 @@ test('a node whose consensus node cannot be reached from here is down after thre
   expect([stage.state(key('b')), stage.codes(key('b'))]).toEqual(['up', []])
 })
 
+test.each<[string, string, Node]>([
+  ['degraded', 'check-failing', reporting({ peers: null }, [check('net_version', false, 'answered HTTP 500')])],
+  [
+    'down',
+    'consensus-down',
+    reporting(
+      { consensus: { state: 'unreached', reason: 'no route to the host', remainingSlots: null, peers: null } },
+      [check('/eth/v1/node/health', false, 'no route to the host')],
+    ),
+  ],
+])('a node that is %s after failures in a row, %s, remains so over a restart', async (state, code, node) => {
+  const first = stageOf()
+  first.set(key('b'), node)
+  await first.pass(10 * MINUTE)
+  const saved = first.saved()
+  await first.stop()
+
+  const second = createStage({ networks: [ETHEREUM], world: first.world, saved })
+  await second.pass(5 * MINUTE)
+
+  expect([second.state(key('b')), second.codes(key('b')), second.told(key('b'))]).toEqual([state, [code], []])
+  expect(second.incidents()).toMatchObject([{ endpoint: 'b', closedAt: null }])
+  second.set(key('b'), reporting({}))
+  await second.pass(2 * MINUTE)
+  expect([second.state(key('b')), second.open()]).toEqual(['up', []])
+})
+
 test('a node that needs fewer peers is judged by its own threshold', async () => {
   const stage = stageOf({ thresholds: { minPeers: 0 } })
   stage.set(key('b'), reporting({ peers: 0 }))

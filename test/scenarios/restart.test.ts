@@ -239,6 +239,54 @@ describe('flapping', () => {
   })
 })
 
+describe('an endpoint on another branch than the majority', () => {
+  /** Whenever it comes within a round of polls and between two blocks. */
+  const WHENEVER = Array.from({ length: 12 }, (_, at) => at * 3 * SECOND)
+
+  async function forked(forMs: number): Promise<Stage> {
+    const stage = createStage()
+    await stage.pass(10 * MINUTE)
+    stage.set('ethereum/c', { branch: { from: stage.height('ethereum') + 1, name: 'other' } })
+    await stage.pass(10 * MINUTE + forMs)
+    return stage
+  }
+
+  test.each(WHENEVER)('is forked all the time over a reload, %i ms later', async (ms) => {
+    const stage = await forked(ms)
+    const { id } = only(stage.open())
+
+    stage.reconfigure([{ name: 'ethereum', endpoints: ['a', 'b', 'c', 'd'] }])
+    await stage.pass(5 * MINUTE)
+
+    expect(only(stage.incidents())).toMatchObject({ id, closedAt: null })
+    expect(stage.told('ethereum/c')).toHaveLength(2)
+  })
+
+  test.each(WHENEVER)('is forked all the time over a restart, %i ms later', async (ms) => {
+    const first = await forked(ms)
+    const { id } = only(first.open())
+
+    const second = await restarted(first, ms)
+    await second.pass(5 * MINUTE)
+
+    expect(only(second.incidents())).toMatchObject({ id, closedAt: null })
+    expect(second.told('ethereum/c')).toEqual([])
+  })
+
+  test.each(WHENEVER)('and back on theirs when the daemon starts again is up again, %i ms later', async (ms) => {
+    const first = await forked(ms)
+    const saved = first.saved()
+    await first.stop()
+    first.set('ethereum/c')
+
+    const second = await startedAgain(first, saved, ms, {})
+    await second.pass(5 * INTERVAL)
+
+    expect(second.state('ethereum/c')).toBe('up')
+    expect(second.open()).toEqual([])
+  })
+})
+
 describe('an event of the whole network', () => {
   function same(incidents: readonly Incident[], id: string): Incident {
     const found = incidents.filter(({ endpoint }) => endpoint === null)

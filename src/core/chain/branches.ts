@@ -14,6 +14,10 @@ export interface Branches {
   forget(endpoint: string): void
   /** `null` if the endpoint cannot be compared, or a disagreement is not confirmed yet. */
   standing(endpoint: string): BranchStanding | null
+  /** Its confirmed disagreement with the majority, to be saved for a restart. */
+  forked(endpoint: string): BranchStanding | null
+  /** Restores a saved disagreement: it lasts until the endpoint can be compared. */
+  restore(endpoint: string, forked: BranchStanding): void
   /** Whether at least as many others have another block than the endpoint has at one of these heights. */
   isOutvoted(endpoint: string, blocks: readonly Block[]): boolean
   /** Whether endpoints disagree without a majority. */
@@ -58,6 +62,8 @@ interface EndpointState {
    */
   against: { since: UnixMs; height: number; readonly poll: number } | null
   standing: BranchStanding | null
+  /** The confirmed disagreement with the majority; it lasts until the endpoint can be compared. */
+  forked: BranchStanding | null
 }
 
 type Reports = HeightReports<EndpointState>
@@ -66,13 +72,15 @@ type BlockBranch = Branch<EndpointState>
 export function createBranches(deps: BranchesDeps): Branches {
   const { reached, answering, agreedHeight, slackBlocks } = deps
   const reports = createBlockReports<EndpointState>()
+  /** Of endpoints that have not reported since. */
+  const restored = new Map<string, BranchStanding>()
   const common = createCommonHeight({
     ...deps,
     reportsAt(height) {
       const { count = 0, branches = [] } = reports.at(height) ?? {}
       return { count, differ: branches.length > 1 }
     },
-    isForked: (endpoint) => isForked(reports.stateOf(endpoint)),
+    isForked: (endpoint) => forkedOf(endpoint) !== null,
   })
   const dispute = createDispute(reports, decide)
 
@@ -81,6 +89,10 @@ export function createBranches(deps: BranchesDeps): Branches {
     // Counts endpoints that are about to reach the height, so that the first ones do not decide for them.
     const eligible = Math.max(reached(all.height - slackBlocks()), all.count)
     return eligible * 2 <= answering() ? null : decisionOf(all, eligible, isForked)
+  }
+
+  function forkedOf(endpoint: string): BranchStanding | null {
+    return reports.stateOf(endpoint)?.forked ?? restored.get(endpoint) ?? null
   }
 
   /** Uses the newest block at which it can be compared, because others often report their block at a height later. */
@@ -123,8 +135,7 @@ export function createBranches(deps: BranchesDeps): Branches {
       state.against = null
       return sameOrNew(state, split.height, split.hash, 'split')
     }
-    // Not comparable this time: a confirmed disagreement remains while other endpoints answer.
-    return state.standing?.side === 'against' && answering() > 1 ? state.standing : null
+    return null
   }
 
   function isComparable(endpoint: string, heights: readonly number[]): boolean {
@@ -150,20 +161,27 @@ export function createBranches(deps: BranchesDeps): Branches {
 
   return {
     add(endpoint, blocks, at, hasMoved = false) {
-      const reporter = reports.add(endpoint, blocks, at, newState)
+      const reporter = reports.add(endpoint, blocks, at, () => newState(restored.get(endpoint) ?? null))
+      restored.delete(endpoint)
       if (dispute.exists || isDisputed(reporter)) dispute.update(at)
       const { state } = reporter
-      state.standing = standingOf(reporter)
+      const standing = standingOf(reporter)
+      if (standing !== null) state.forked = standing.side === 'against' ? standing : null
+      // Not compared this time: a confirmed disagreement remains while other endpoints answer.
+      state.standing = standing ?? (answering() > 1 ? state.forked : null)
       const [isAgainst, newest] = [state.against !== null, headOf(reporter)]
       common.update({ endpoint, newest, isUnknown: isUnknown(reporter), hasMoved, isAgainst }, at)
     },
 
     forget(endpoint) {
       common.forget(endpoint)
+      restored.delete(endpoint)
       if (reports.forget(endpoint) && reports.reporters < 2) dispute.end()
     },
 
     standing: (endpoint) => reports.stateOf(endpoint)?.standing ?? null,
+    forked: forkedOf,
+    restore: (endpoint, forked) => void restored.set(endpoint, forked),
 
     isOutvoted(endpoint, blocks) {
       // A known disagreement would be found again by every poll.
@@ -211,12 +229,12 @@ export function createBranches(deps: BranchesDeps): Branches {
   }
 }
 
-function newState(): EndpointState {
-  return { agreedAt: null, agreedHash: null, against: null, standing: null }
+function newState(forked: BranchStanding | null): EndpointState {
+  return { agreedAt: forked?.agreedAt ?? null, agreedHash: null, against: null, standing: null, forked }
 }
 
-function isForked(state: EndpointState | undefined): boolean {
-  return state?.standing?.side === 'against'
+function isForked({ forked }: EndpointState): boolean {
+  return forked !== null
 }
 
 /** The newest height of the latest poll. */

@@ -36,12 +36,19 @@ export interface ChainView {
   branches(): number
   /** Measured from block timestamps; `null` until enough blocks were seen. */
   blockTimeMs(): number | null
-  /** The endpoint's last head, to be saved for a restart. */
-  seen(endpoint: string): SeenHead | null
+  /** The endpoint's last head and its fork, to be saved for a restart. */
+  saved(endpoint: string): SavedHead | null
   /** Restores a saved head. Without `answeredAt` it is not recent until the endpoint answers again. */
-  restore(endpoint: string, seen: SeenHead, answeredAt?: UnixMs): void
+  restore(endpoint: string, saved: SavedHead, answeredAt?: UnixMs): void
   /** Moves all remembered times by this step of the wall clock, so that no time seems to have passed. */
   shift(ms: number): void
+}
+
+/** Plain data: stored with these member names. */
+export interface SavedHead {
+  readonly seen: SeenHead
+  /** Its confirmed disagreement with the majority. */
+  readonly forked?: BranchStanding | undefined
 }
 
 export interface ChainViewOptions {
@@ -220,11 +227,16 @@ export function createChainView(options: ChainViewOptions): ChainView {
     branches: branches.count,
     blockTimeMs: pace.measuredMs,
 
-    seen: (endpoint) => heads.seen(endpoint) ?? null,
+    saved(endpoint) {
+      const seen = heads.seen(endpoint)
+      const forked = branches.forked(endpoint)
+      return seen === undefined ? null : forked === null ? { seen } : { seen, forked }
+    },
 
-    restore(endpoint, seen, answeredAt) {
+    restore(endpoint, { seen, forked }, answeredAt) {
       if (heads.seen(endpoint) !== undefined) return
       heads.restore(endpoint, seen, answeredAt)
+      if (forked !== undefined) branches.restore(endpoint, forked)
       progress.restore(seen.advancedAt)
       reference.markChanged(null)
     },

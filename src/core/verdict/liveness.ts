@@ -29,6 +29,25 @@ export function livenessAfter(
   return { healthy: false, checks: counted(unanswered, previous, at), heartbeatAt: null, report }
 }
 
+/** A question about a node's state that was not answered, or with a failure, in a row. */
+export type FailingQuestion = Pick<NodeCheck, 'name' | 'contiguousFailures' | 'failingSince'>
+
+/** Those of which the failures are counted here: they must be saved for a restart. */
+export function failingQuestions(liveness: Liveness | null): readonly FailingQuestion[] | undefined {
+  if (liveness?.report === undefined) return undefined
+  const failing = liveness.checks.filter(({ contiguousFailures }) => contiguousFailures > 0)
+  if (failing.length === 0) return undefined
+  return failing.map(({ name, contiguousFailures, failingSince }) => ({ name, contiguousFailures, failingSince }))
+}
+
+/** What is known of a node's liveness after a restart: only how often questions have failed in a row. */
+export function livenessOf(failing: readonly FailingQuestion[]): Liveness | null {
+  if (failing.length === 0) return null
+  const checks = failing.map((one) => ({ ...one, healthy: false, error: null, checkedAt: null, durationMs: null }))
+  const report = { sync: null, peers: null, client: null, consensus: null }
+  return { healthy: false, checks, heartbeatAt: null, report }
+}
+
 /** The conditions that only the liveness check finds. */
 const OF_LIVENESS: ReadonlySet<ConditionCode> = new Set([
   'unhealthy',

@@ -1,4 +1,4 @@
-import type { SeenHead } from '../chain/known-heads.ts'
+import type { SavedHead } from '../chain/chain-view.ts'
 import type { Endpoint } from '../endpoint.ts'
 import type { Network, Shard } from '../network.ts'
 import type { ComparedBlock, Comparison, PollResult, ShardHead } from '../poll-result.ts'
@@ -7,6 +7,7 @@ import { assess, isSuspect, withoutResult } from './assess.ts'
 import { conditionsOf, confirmedOnly } from './confirm.ts'
 import type { ShardStanding } from './head-findings.ts'
 import { type Health, unpolled } from './health.ts'
+import { type FailingQuestion, failingQuestions, livenessOf } from './liveness.ts'
 import { createNetworkChains, type NetworkChains } from './network-chains.ts'
 
 /** One network: its chains and the health of its endpoints. Without clock or I/O: same calls, same results. */
@@ -52,7 +53,9 @@ export type ChainEvent =
 export interface SavedEndpoint {
   readonly streaks: Health['confirmation']
   readonly lastPolledAt: UnixMs | null
-  readonly seen: readonly { readonly shard: Shard; readonly seen: SeenHead }[]
+  readonly seen: readonly ({ readonly shard: Shard } & SavedHead)[]
+  /** The failures in a row that were counted here. */
+  readonly failing?: readonly FailingQuestion[] | undefined
 }
 
 export function createNetworkView(network: Network, endpoints: readonly Endpoint[], now: UnixMs): NetworkView {
@@ -63,7 +66,7 @@ export function createNetworkView(network: Network, endpoints: readonly Endpoint
 
   function restoreHeads(name: string, { seen }: SavedEndpoint, heads: Health['heads']): void {
     for (const one of seen) {
-      chains.at(one.shard)?.restore(name, one.seen, heads.find(({ shard }) => shard === one.shard)?.readAt)
+      chains.at(one.shard)?.restore(name, one, heads.find(({ shard }) => shard === one.shard)?.readAt)
     }
   }
 
@@ -132,10 +135,15 @@ export function createNetworkView(network: Network, endpoints: readonly Endpoint
       const health = healths.get(name)
       if (health === undefined) return null
       const seen = health.endpoint.shards.flatMap((shard) => {
-        const head = chains.at(shard)?.seen(name) ?? null
-        return head === null ? [] : [{ shard, seen: head }]
+        const head = chains.at(shard)?.saved(name) ?? null
+        return head === null ? [] : [{ shard, ...head }]
       })
-      return { streaks: health.confirmation, lastPolledAt: health.lastPolledAt, seen }
+      return {
+        streaks: health.confirmation,
+        lastPolledAt: health.lastPolledAt,
+        seen,
+        failing: failingQuestions(health.liveness),
+      }
     },
 
     restore(name, saved, at) {
@@ -154,6 +162,7 @@ export function createNetworkView(network: Network, endpoints: readonly Endpoint
         lastPolledAt: saved.lastPolledAt,
         // Results from before the restart no longer hold.
         validUntil: saved.lastPolledAt ?? at,
+        liveness: livenessOf(saved.failing ?? []),
         laggingShards: wasLagging ? lagging : [],
       })
     },
