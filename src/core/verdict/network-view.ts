@@ -180,12 +180,13 @@ export function createNetworkView(network: Network, endpoints: readonly Endpoint
       chains.shift(ms)
       for (const [name, health] of healths) {
         if (health.lastPolledAt === null) continue
-        const since = Math.min(health.since, at)
+        const confirmation = atMost(confirmedOnly(health.confirmation), at)
         healths.set(name, {
           ...withoutResult(health, Math.min(health.lastPolledAt, at)),
-          since,
+          since: confirmation.since,
+          conditions: conditionsOf(confirmation),
           validUntil: Math.min(health.validUntil, at - 1),
-          confirmation: atMost(confirmedOnly(health.confirmation), since, at),
+          confirmation,
         })
       }
     },
@@ -195,9 +196,11 @@ export function createNetworkView(network: Network, endpoints: readonly Endpoint
 const NOTHING: readonly never[] = Object.freeze([])
 
 /** No time of it is later than `at`. */
-function atMost(state: Health['confirmation'], since: UnixMs, at: UnixMs): Health['confirmation'] {
+function atMost(state: Health['confirmation'], at: UnixMs): Health['confirmation'] {
   const { badSince } = state
-  return badSince === undefined ? { ...state, since } : { ...state, since, badSince: Math.min(badSince, at) }
+  const since = Math.min(state.since, at)
+  const traces = state.traces.map((trace) => ({ ...trace, since: Math.min(trace.since, at) }))
+  return { ...state, since, traces, ...(badSince !== undefined && { badSince: Math.min(badSince, at) }) }
 }
 
 function blocksOf(compared: readonly ComparedBlock[], shard: Shard): readonly ComparedBlock[] {
