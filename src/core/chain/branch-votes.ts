@@ -8,14 +8,14 @@ import type { Branch, HeightReports } from './block-reports.ts'
 export function decisionOf<S>(
   { branches, count }: HeightReports<S>,
   eligible: number,
-  isForked: (state: S) => boolean,
+  isForked: (endpoint: string) => boolean,
 ): Branch<S> | 'split' | null {
   const largest = largestOf(branches)
   const agreeing = largest?.reports.length ?? 0
   if (largest !== null && agreeing * 2 > eligible) return largest
   const open = eligible - count
   if ((agreeing + open) * 2 > eligible) return null
-  return branches.filter(({ reports }) => !reports.every(({ by }) => isForked(by.state))).length > 1 ? 'split' : null
+  return branches.filter(({ reports }) => !reports.every(({ by }) => isForked(by.endpoint))).length > 1 ? 'split' : null
 }
 
 /** Whether more than half of `needed` endpoints have reported the branch after `since`. */

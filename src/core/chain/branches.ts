@@ -62,8 +62,6 @@ interface EndpointState {
    */
   against: { since: UnixMs; height: number; readonly poll: number } | null
   standing: BranchStanding | null
-  /** The confirmed disagreement with the majority; it lasts until the endpoint can be compared. */
-  forked: BranchStanding | null
 }
 
 type Reports = HeightReports<EndpointState>
@@ -72,15 +70,16 @@ type BlockBranch = Branch<EndpointState>
 export function createBranches(deps: BranchesDeps): Branches {
   const { reached, answering, agreedHeight, slackBlocks } = deps
   const reports = createBlockReports<EndpointState>()
-  /** Of endpoints that have not reported since. */
-  const restored = new Map<string, BranchStanding>()
+  /** Confirmed disagreements with the majority: each lasts until its endpoint can be compared. */
+  const forks = new Map<string, BranchStanding>()
+  const isForked = (endpoint: string) => forks.has(endpoint)
   const common = createCommonHeight({
     ...deps,
     reportsAt(height) {
       const { count = 0, branches = [] } = reports.at(height) ?? {}
       return { count, differ: branches.length > 1 }
     },
-    isForked: (endpoint) => forkedOf(endpoint) !== null,
+    isForked,
   })
   const dispute = createDispute(reports, decide)
 
@@ -89,10 +88,6 @@ export function createBranches(deps: BranchesDeps): Branches {
     // Counts endpoints that are about to reach the height, so that the first ones do not decide for them.
     const eligible = Math.max(reached(all.height - slackBlocks()), all.count)
     return eligible * 2 <= answering() ? null : decisionOf(all, eligible, isForked)
-  }
-
-  function forkedOf(endpoint: string): BranchStanding | null {
-    return reports.stateOf(endpoint)?.forked ?? restored.get(endpoint) ?? null
   }
 
   /** Uses the newest block at which it can be compared, because others often report their block at a height later. */
@@ -161,27 +156,26 @@ export function createBranches(deps: BranchesDeps): Branches {
 
   return {
     add(endpoint, blocks, at, hasMoved = false) {
-      const reporter = reports.add(endpoint, blocks, at, () => newState(restored.get(endpoint) ?? null))
-      restored.delete(endpoint)
+      const reporter = reports.add(endpoint, blocks, at, () => newState(forks.get(endpoint)))
       if (dispute.exists || isDisputed(reporter)) dispute.update(at)
-      const { state } = reporter
       const standing = standingOf(reporter)
-      if (standing !== null) state.forked = standing.side === 'against' ? standing : null
+      if (standing?.side === 'against') forks.set(endpoint, standing)
+      else if (standing !== null) forks.delete(endpoint)
       // Not compared this time: a confirmed disagreement remains while other endpoints answer.
-      state.standing = standing ?? (answering() > 1 ? state.forked : null)
-      const [isAgainst, newest] = [state.against !== null, headOf(reporter)]
+      reporter.state.standing = standing ?? (answering() > 1 ? (forks.get(endpoint) ?? null) : null)
+      const [isAgainst, newest] = [reporter.state.against !== null, headOf(reporter)]
       common.update({ endpoint, newest, isUnknown: isUnknown(reporter), hasMoved, isAgainst }, at)
     },
 
     forget(endpoint) {
       common.forget(endpoint)
-      restored.delete(endpoint)
+      forks.delete(endpoint)
       if (reports.forget(endpoint) && reports.reporters < 2) dispute.end()
     },
 
     standing: (endpoint) => reports.stateOf(endpoint)?.standing ?? null,
-    forked: forkedOf,
-    restore: (endpoint, forked) => void restored.set(endpoint, forked),
+    forked: (endpoint) => forks.get(endpoint) ?? null,
+    restore: (endpoint, forked) => void forks.set(endpoint, forked),
 
     isOutvoted(endpoint, blocks) {
       // A known disagreement would be found again by every poll.
@@ -196,12 +190,7 @@ export function createBranches(deps: BranchesDeps): Branches {
       return fork === null ? null : { ...fork, branches: sidesOf(reports.at(fork.height)) }
     },
 
-    count() {
-      let newest: Reports | null = null
-      for (const all of reports.all())
-        if (all.height > (newest?.height ?? -1) && reached(all.height) * 2 > answering()) newest = all
-      return newest?.branches.length ?? 0
-    },
+    count: () => newestOf(reports.all(), (height) => reached(height) * 2 > answering())?.branches.length ?? 0,
 
     blocksAt: (height) => reports.at(height)?.branches ?? [],
 
@@ -229,12 +218,14 @@ export function createBranches(deps: BranchesDeps): Branches {
   }
 }
 
-function newState(forked: BranchStanding | null): EndpointState {
-  return { agreedAt: forked?.agreedAt ?? null, agreedHash: null, against: null, standing: null, forked }
+function newState(forked: BranchStanding | undefined): EndpointState {
+  return { agreedAt: forked?.agreedAt ?? null, agreedHash: null, against: null, standing: null }
 }
 
-function isForked({ forked }: EndpointState): boolean {
-  return forked !== null
+function newestOf(all: Iterable<Reports>, isReached: (height: number) => boolean): Reports | null {
+  let newest: Reports | null = null
+  for (const one of all) if (one.height > (newest?.height ?? -1) && isReached(one.height)) newest = one
+  return newest
 }
 
 /** The newest height of the latest poll. */

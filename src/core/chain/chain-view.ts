@@ -90,7 +90,7 @@ const NOTHING_COMPARED: readonly Block[] = Object.freeze([])
 const MAX_WAIT_SHARE = 0.6
 
 export function createChainView(options: ChainViewOptions): ChainView {
-  const { blockTimeMs, lagBlocks, lagBlocksDown, stallMs, recentMs, isAlone } = options
+  const { lagBlocks, lagBlocksDown, stallMs, recentMs, isAlone } = options
   const heads = createKnownHeads(lagBlocks)
   const answering = () => heads.recent.size
   const pace = createBlockPace(options)
@@ -122,16 +122,6 @@ export function createChainView(options: ChainViewOptions): ChainView {
   function haltedSince(now: UnixMs): UnixMs | null {
     update(now)
     return progress.haltedSince(now)
-  }
-
-  /**
-   * Whether an endpoint can have moved like this to this head. One that is far behind may catch up at any pace; one that
-   * went back further than a pool does may have changed its chain.
-   */
-  function isPossible(blocks: number, ms: number, { height }: Head): boolean {
-    if (blocks < -lagBlocks) return false
-    const isCatchingUp = height <= (reference.current?.height ?? 0) + lagBlocksDown
-    return isCatchingUp || blocks <= lagBlocksDown + maxBlocksIn(ms, blockTimeMs)
   }
 
   /** What half of all, or half of the recent endpoints have reached. No limit for two, as either may be right. */
@@ -171,7 +161,8 @@ export function createChainView(options: ChainViewOptions): ChainView {
       const isLinked = parents.isTrusted(endpoint)
       if (before !== undefined) {
         if (moveOf(before, head).kind === 'reorged' && (isLinked || head.height === before.height)) return false
-        if (!isPossible(head.height - before.height, at - heads.readAt(endpoint), head)) return false
+        if (!isPossible(options, before, head, at - heads.readAt(endpoint), reference.current?.height ?? 0))
+          return false
       }
       const own = isLinked ? [head, parentOf(head)] : [head]
       if (answering() < 2 && own.some((block) => isReplaced(block, branches.blocksAt(block.height)))) return false
@@ -245,6 +236,23 @@ export function createChainView(options: ChainViewOptions): ChainView {
       for (const part of [heads, reference, progress, branches]) part.shift(ms)
     },
   }
+}
+
+/**
+ * Whether an endpoint can have moved like this to this head. One that is far behind may catch up at any pace; one that
+ * went back further than a pool does may have changed its chain.
+ */
+function isPossible(
+  { lagBlocks, lagBlocksDown, blockTimeMs }: ChainViewOptions,
+  from: Head,
+  to: Head,
+  ms: number,
+  agreedHeight: number,
+): boolean {
+  const blocks = to.height - from.height
+  if (blocks < -lagBlocks) return false
+  const isCatchingUp = to.height <= agreedHeight + lagBlocksDown
+  return isCatchingUp || blocks <= lagBlocksDown + maxBlocksIn(ms, blockTimeMs)
 }
 
 /** Whether only other blocks were reported at its height. The only endpoint is compared with its own earlier ones. */

@@ -103,15 +103,6 @@ export function createIncidentBook(): IncidentBook {
     return openIncident(health, verdict, beginning, at, earlier)
   }
 
-  /** Since when an endpoint without an incident was not up as it was saved; `null` if it was, or as a part of another one. */
-  function failedSince(key: EndpointKey, confirmation: ConfirmationState | null): UnixMs | null {
-    if (confirmation?.badSince === undefined || open.has(key)) return null
-    const [network = '', name = ''] = key.split('/')
-    if (valuesOf(outages.get(network)).some(({ affected }) => affected.includes(name))) return null
-    const health = { conditions: conditionsOf(confirmation), since: confirmation.since }
-    return isPartOf(health, valuesOf(networkWide.get(network))) ? null : confirmation.badSince
-  }
-
   function adopt(incident: Incident): readonly Incident[] {
     const key = keyOf(incident)
     const other = key === null ? undefined : open.get(key)
@@ -131,8 +122,7 @@ export function createIncidentBook(): IncidentBook {
         else if (incident.absorbedBy === null) closed.note(key, incident)
         return NOTHING
       })
-      for (const [key, { span, confirmation }] of maintained)
-        maintenance.noteFailure(key, span, failedSince(key, confirmation) ?? span.from)
+      for (const [key, one] of maintained) noteMaintained(maintenance, key, one, open, [outages, networkWide])
       return changed
     },
 
@@ -250,6 +240,25 @@ function absorb(open: Map<EndpointKey, Incident>, by: Incident, at: UnixMs): Inc
     absorbed.push({ ...closeIncident(incident, at), absorbedBy: by.id })
   }
   return absorbed
+}
+
+/** A failure that was saved counts as planned, unless it has an incident or is a part of one. */
+function noteMaintained(
+  maintenance: ReturnType<typeof createMaintenanceMemory>,
+  key: EndpointKey,
+  { span, confirmation }: MaintainedEndpoint,
+  open: ReadonlyMap<EndpointKey, Incident>,
+  events: readonly ReadonlyMap<string, ReadonlyMap<string, Incident>>[],
+): void {
+  const [network = '', name = ''] = key.split('/')
+  const [outages = NOTHING, networkWide = NOTHING] = events.map((of) => valuesOf(of.get(network)))
+  const badSince = confirmation?.badSince ?? span.from
+  const isOwn =
+    confirmation !== null &&
+    !open.has(key) &&
+    !outages.some(({ affected }) => affected.includes(name)) &&
+    !isPartOf({ conditions: conditionsOf(confirmation), since: confirmation.since }, networkWide)
+  maintenance.noteFailure(key, span, isOwn ? badSince : span.from)
 }
 
 /** Whether these conditions are only part of a network-wide event. */
