@@ -1,7 +1,6 @@
 import { type EndpointKey, endpointKey } from '../endpoint.ts'
 import type { MaintenanceSpan } from '../maintenance.ts'
 import type { UnixMs } from '../time.ts'
-import { isRelative } from '../verdict/condition.ts'
 import { type ConfirmationState, conditionsOf } from '../verdict/confirm.ts'
 import type { Health } from '../verdict/health.ts'
 import {
@@ -16,7 +15,7 @@ import {
   reopenIncident,
 } from './endpoint-incident.ts'
 import type { Incident, IncidentSample } from './incident.ts'
-import { affectingState } from './incident-changes.ts'
+import { isPartOf, isRelativeOnly } from './incident-changes.ts'
 import { createClosedIncidents, createClosedOutages, createMaintenanceMemory } from './incident-memory.ts'
 import { beginEvent, continueEvent, endEvent, type NetworkEvent } from './network-event.ts'
 
@@ -261,13 +260,6 @@ function noteMaintained(
   maintenance.noteFailure(key, span, isOwn ? badSince : span.from)
 }
 
-/** Whether these conditions are only part of a network-wide event. */
-function isPartOf({ conditions, since }: Pick<Health, 'conditions' | 'since'>, events: readonly Incident[]): boolean {
-  const present = affectingState(conditions)
-  if (present.length === 0 || !present.every(({ code }) => isRelative(code))) return false
-  return events.some(({ openedAt }) => since >= openedAt)
-}
-
 function keyOf({ network, endpoint }: Incident): EndpointKey | null {
   return endpoint === null ? null : endpointKey({ network, name: endpoint })
 }
@@ -289,12 +281,6 @@ function eventsOf<C, V>(all: Map<string, Map<C, V>>, name: string): Map<C, V> {
   const fresh = new Map<C, V>()
   all.set(name, fresh)
   return fresh
-}
-
-/** Whether the incident of an endpoint is only a part of an event of the whole network. */
-function isRelativeOnly({ conditions }: Incident): boolean {
-  const present = conditions.filter(({ until }) => until === null)
-  return present.length > 0 && present.every(({ code }) => isRelative(code))
 }
 
 /** Whether none of the endpoints of an outage is configured any more. */

@@ -1,5 +1,5 @@
 import type { UnixMs } from '../time.ts'
-import { type Condition, severity, type Verdict, worst } from '../verdict/condition.ts'
+import { type Condition, isRelative, severity, type Verdict, worst } from '../verdict/condition.ts'
 import type { Health } from '../verdict/health.ts'
 import { type Incident, type IncidentChange, type IncidentCondition, MAX_CHANGES } from './incident.ts'
 
@@ -91,4 +91,20 @@ export function changedSince({ conditions, changes }: Incident, health: Health, 
 /** Conditions with verdict `up` are shown, but do not cause incidents. */
 export function affectingState(conditions: readonly Condition[]): readonly Condition[] {
   return conditions.filter((condition) => condition.verdict !== 'up')
+}
+
+/** Whether these conditions are only part of a network-wide event. */
+export function isPartOf(
+  { conditions, since }: Pick<Health, 'conditions' | 'since'>,
+  events: readonly Incident[],
+): boolean {
+  const present = affectingState(conditions)
+  if (present.length === 0 || !present.every(({ code }) => isRelative(code))) return false
+  return events.some(({ openedAt }) => since >= openedAt)
+}
+
+/** Whether the incident of an endpoint is only a part of an event of the whole network. */
+export function isRelativeOnly({ conditions }: Incident): boolean {
+  const present = conditions.filter(({ until }) => until === null)
+  return present.length > 0 && present.every(({ code }) => isRelative(code))
 }
