@@ -89,7 +89,7 @@ export function changedSince({ conditions, changes }: Incident, health: Health, 
 }
 
 /** Conditions with verdict `up` are shown, but do not cause incidents. */
-export function affectingState(conditions: readonly Condition[]): readonly Condition[] {
+function affectingState(conditions: readonly Condition[]): readonly Condition[] {
   return conditions.filter((condition) => condition.verdict !== 'up')
 }
 
