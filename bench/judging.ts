@@ -1,7 +1,7 @@
 import { systemClock } from '../dist/modules/src/clock.js'
 import { endpointKey } from '../dist/modules/src/core/endpoint.js'
-import { createObserver } from '../dist/modules/src/core/observer/observer.js'
 import { locationOf } from '../dist/modules/src/core/host-location.js'
+import { createObserver } from '../dist/modules/src/core/observer/observer.js'
 import { createIncidentRecorder } from '../dist/modules/src/poll/incident-recorder.js'
 import { createPoller } from '../dist/modules/src/poll/poller.js'
 import { createBoard } from '../dist/modules/src/state/board.js'
