@@ -31,7 +31,7 @@ function scene(names: readonly string[]) {
     next: () => void height++,
     silence(name: string) {
       stands.delete(name)
-      branches.forget(name)
+      branches.expire(name)
     },
     sides: () => names.map((name) => branches.standing(name)?.side ?? null),
   }
@@ -84,6 +84,31 @@ describe('branches', () => {
 
     report('c', ours, 995, [990])
     expect(sides()[2]).toBe('with')
+  })
+
+  test('a fork is known over a time without answers, until the endpoint can be compared again', () => {
+    const { branches, round, next, report, silence, sides } = scene(['a', 'b', 'c'])
+    for (let time = 0; time < 3; time++) round({ c: theirs })
+    expect(sides()[2]).toBe('against')
+
+    silence('c')
+    expect(sides()[2]).toBeNull()
+    for (let time = 0; time < 20; time++) {
+      next()
+      round()
+    }
+    // Nobody has told the blocks at its height.
+    report('c', theirs, 1005)
+    expect(sides()[2]).toBe('against')
+
+    report('c', ours, 1020)
+    report('c', ours, 1020)
+    expect(sides()[2]).toBe('with')
+
+    silence('c')
+    branches.forget('c')
+    report('c', ours, 1007)
+    expect(sides()[2]).toBeNull()
   })
 
   test('one against one is a split, which ends when one of them stops answering', () => {

@@ -11,6 +11,8 @@ import { createDispute } from './dispute.ts'
 export interface Branches {
   /** `hasMoved`: it replaced a block that it had, or went back further than a pool does. */
   add(endpoint: string, blocks: readonly Block[], at: UnixMs, hasMoved?: boolean): void
+  /** The endpoint no longer answers: its reports no longer count, but a confirmed disagreement is kept. */
+  expire(endpoint: string): void
   forget(endpoint: string): void
   /** `null` if the endpoint cannot be compared, or a disagreement is not confirmed yet. */
   standing(endpoint: string): BranchStanding | null
@@ -154,6 +156,11 @@ export function createBranches(deps: BranchesDeps): Branches {
     return state.against !== null || newest.branch.hash !== state.agreedHash
   }
 
+  function expire(endpoint: string): void {
+    common.forget(endpoint)
+    if (reports.forget(endpoint) && reports.reporters < 2) dispute.end()
+  }
+
   return {
     add(endpoint, blocks, at, hasMoved = false) {
       const reporter = reports.add(endpoint, blocks, at, () => newState(forks.get(endpoint)))
@@ -167,10 +174,11 @@ export function createBranches(deps: BranchesDeps): Branches {
       common.update({ endpoint, newest, isUnknown: isUnknown(reporter), hasMoved, isAgainst }, at)
     },
 
+    expire,
+
     forget(endpoint) {
-      common.forget(endpoint)
+      expire(endpoint)
       forks.delete(endpoint)
-      if (reports.forget(endpoint) && reports.reporters < 2) dispute.end()
     },
 
     standing: (endpoint) => reports.stateOf(endpoint)?.standing ?? null,

@@ -114,7 +114,7 @@ export function createChainView(options: ChainViewOptions): ChainView {
 
   function update(now: UnixMs): void {
     const expired = heads.expire(now - recentMs)
-    for (const endpoint of expired) branches.forget(endpoint)
+    for (const endpoint of expired) branches.expire(endpoint)
     if (expired.length > 0) reference.markChanged(null)
     reference.update(now, progress.lastAdvanceAt)
   }
