@@ -2,7 +2,12 @@ import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import type { Batch, Registration } from '../../src/store/batches.ts'
 import { POLL_NUMBERS } from '../../src/store/poll-columns.ts'
+import type { Database } from '../../src/store/postgres/database.ts'
+import { DatabaseError } from '../../src/store/postgres/database-error.ts'
+import { createSpooledWriter } from '../../src/store/postgres/spooled-writer.ts'
 import { openSpool, type Spool } from '../../src/store/spool.ts'
+import { createFakeClock } from '../support/fake-clock.ts'
+import { silentLog } from '../support/log.ts'
 import { temporaryDirectory } from './setting.ts'
 
 const own: Registration = { index: 0, endpoint: 'ethereum/own-1', holdMs: 10_000, at: 0 }
@@ -70,4 +75,30 @@ test.each([
   expect(timesOf(first.batch)).toEqual([1])
   file.remove(first)
   expect(file.oldest(500)).toMatchObject({ registrations: [later] })
+})
+
+test('is tried again each second, also while batches are put aside more often', async () => {
+  const [clock, file] = [createFakeClock(), spool()]
+  const tries: number[] = []
+  // As when all connections of the pool are in use: PostgreSQL counts as reachable.
+  const busy = async () => {
+    tries.push(clock.monotonic())
+    throw new DatabaseError('unreachable', 'timeout')
+  }
+  const database = { reachable: true, onChange() {}, query: busy, transaction: busy } as unknown as Database
+  const gate = { isOpen: () => true, open: async () => {}, report() {} }
+  const writer = createSpooledWriter({
+    ...{ clock, database, gate, spool: file, cluster: null },
+    log: silentLog,
+    onCommit() {},
+  })
+  onTestFinished(() => writer.stop())
+
+  for (let nth = 0; nth < 40; nth++) {
+    await writer.write(batchOf(own, nth))
+    await clock.advance(250)
+  }
+
+  expect(file.rows).toBe(40)
+  expect(tries).toEqual(Array.from({ length: 11 }, (_, second) => 1000 + 1000 * second))
 })

@@ -77,9 +77,14 @@ export function createSpooledWriter(deps: SpooledWriterDeps) {
     }
   }
 
+  /** Batches that are put aside meanwhile do not delay it. */
   function replaySoon(delayMs = RETRY_MS): void {
+    if (ending.signal.aborted || (timer !== null && delayMs > 0)) return
     timer?.cancel()
-    timer = ending.signal.aborted ? null : clock.after(delayMs, () => void replay())
+    timer = clock.after(delayMs, () => {
+      timer = null
+      void replay()
+    })
   }
 
   function replay(): Promise<void> {
