@@ -1,4 +1,5 @@
 import { execFileSync } from 'node:child_process'
+import { existsSync } from 'node:fs'
 import { gzipSync } from 'node:zlib'
 import { chromium } from 'playwright-core'
 import { systemClock } from '../src/clock.ts'
@@ -48,7 +49,11 @@ for (let round = 0; round < 12; round++) {
 }
 figure('drawing the overview in the daemon, median', `${median(drawing).toFixed(0)} ms`)
 
-const browser = await chromium.launch({ executablePath: '/usr/bin/chromium', args: ['--no-sandbox', '--disable-gpu'] })
+const executablePath = ['/usr/bin/chromium-headless-shell', '/usr/bin/chromium'].find((file) => existsSync(file))
+const browser = await chromium.launch({
+  ...(executablePath && { executablePath }),
+  args: ['--no-sandbox', '--disable-gpu'],
+})
 const paints: number[] = []
 for (let round = 0; round < 5; round++) {
   const page = await (await browser.newContext()).newPage()

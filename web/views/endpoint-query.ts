@@ -26,14 +26,20 @@ export function isWanted(
   endpoint: EndpointView,
   { q = '', show = '', provider = '', label = '' }: Query,
 ): boolean {
-  const words = q.toLowerCase().split(/\s+/)
-  const codes = endpoint.conditions.map(({ code }) => code)
-  const labels = labelsOf(endpoint)
   if (provider !== '' && endpoint.provider !== provider) return false
-  if (label !== '' && !labels.includes(label)) return false
+  if (label !== '' && !labelsOf(endpoint).includes(label)) return false
+  return (q === '' || isFound(network, endpoint, q)) && isShown(endpoint, show)
+}
+
+function isFound(network: NetworkView, endpoint: EndpointView, q: string): boolean {
+  const codes = endpoint.conditions.map(({ code }) => code)
   const text =
-    `${network.title} ${network.name}/${endpoint.name} ${endpoint.title} ${endpoint.state} ${codes.join(' ')} ${endpoint.provider ?? ''} ${labels.join(' ')}`.toLowerCase()
-  if (!words.every((word) => text.includes(word))) return false
+    `${network.title} ${network.name}/${endpoint.name} ${endpoint.title} ${endpoint.state} ${codes.join(' ')} ${endpoint.provider ?? ''} ${labelsOf(endpoint).join(' ')}`.toLowerCase()
+  const words = q.toLowerCase().split(/\s+/)
+  return words.every((word) => text.includes(word))
+}
+
+function isShown(endpoint: EndpointView, show: string): boolean {
   const [kind = '', value] = show.split(':')
   switch (kind) {
     case 'troubled':
@@ -45,7 +51,7 @@ export function isWanted(
     case 'state':
       return endpoint.state === value
     case 'condition':
-      return codes.some((code) => code === value)
+      return endpoint.conditions.some(({ code }) => code === value)
     default:
       // An unknown filter, such as one of another version, hides nothing.
       return true

@@ -91,11 +91,21 @@ function tiles(
         ({ name }) => name,
         (endpoint) => {
           const p95 = strips.get(`${network.name}/${endpoint.name}`)?.recent_latency_p95_seconds ?? null
-          return html`<li><a class="tile ${lookOf(endpoint)}" href=${endpointPath(network.name, endpoint.name)} aria-label=${tileText(endpoint, network, endpoint.name.slice(start), p95)}>${endpoint.name.slice(start)}</a></li>`
+          return guard([endpoint, network.halted, p95, start], () => tile(network, endpoint, start, p95))
         },
       )}
     </ul>
   `
+}
+
+function tile(
+  network: Pick<NetworkView, 'name' | 'halted'>,
+  endpoint: EndpointView,
+  start: number,
+  p95: number | null,
+): TemplateResult {
+  const shown = endpoint.name.slice(start)
+  return html`<li><a class="tile ${lookOf(endpoint)}" href=${endpointPath(network.name, endpoint.name)} aria-label=${tileText(endpoint, network, shown, p95)}>${shown}</a></li>`
 }
 
 /** The length of what all names begin with, up to its last separator: `node-` needs no room on every tile. */
