@@ -88,7 +88,11 @@ test('is tried again each second, also while batches are put aside more often', 
   const database = { reachable: true, onChange() {}, query: busy, transaction: busy } as unknown as Database
   const gate = { isOpen: () => true, open: async () => {}, report() {} }
   const writer = createSpooledWriter({
-    ...{ clock, database, gate, spool: file, cluster: null },
+    clock,
+    database,
+    gate,
+    spool: file,
+    cluster: null,
     log: silentLog,
     onCommit() {},
   })

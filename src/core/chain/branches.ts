@@ -100,8 +100,7 @@ export function createBranches(deps: BranchesDeps): Branches {
     for (const { siblings, branch, firstAt, at, poll } of reports) {
       const decision = decide(siblings)
       if (decision === null) continue
-      const { height } = siblings
-      const { hash } = branch
+      const [height, hash] = [siblings.height, branch.hash]
       if (decision === 'split') {
         split ??= { height, hash }
         continue
@@ -111,12 +110,7 @@ export function createBranches(deps: BranchesDeps): Branches {
         // A block from before a fork says nothing about it, unless the endpoint went back there.
         if (state.against !== null && height < state.against.height && headOf(reporter) >= state.against.height)
           continue
-        state.against = null
-        if (height >= (state.agreedAt ?? 0)) {
-          state.agreedAt = height
-          state.agreedHash = hash
-        }
-        return sameOrNew(state, height, hash, 'with')
+        return agreedWith(state, height, hash)
       }
       // Dated back to this endpoint's report, because the majority is often known only later.
       state.against ??= { since: firstAt, height, poll: polls }
@@ -243,6 +237,16 @@ function headOf({ reports, polls }: Reporter<EndpointState>): number {
 
 function isDisputed({ reports, polls }: Reporter<EndpointState>): boolean {
   return reports.some(({ poll, siblings }) => poll === polls && siblings.branches.length > 1)
+}
+
+/** Notes that its block is the majority's. */
+function agreedWith(state: EndpointState, height: number, hash: string): BranchStanding {
+  state.against = null
+  if (height >= (state.agreedAt ?? 0)) {
+    state.agreedAt = height
+    state.agreedHash = hash
+  }
+  return sameOrNew(state, height, hash, 'with')
 }
 
 /** Returns the same object if nothing has changed. */
