@@ -928,6 +928,18 @@ describe.runIf(hasChromium)('the page in Chromium', () => {
     expect(await page.getByRole('navigation', { name: 'Saved filters' }).count()).toBe(0)
   })
 
+  test('forgets a filter that was saved with its parts in another order', async () => {
+    const setting = setUp({ realClock: systemClock })
+    await setting.world.pollAll()
+    const { page } = await show(setting)
+    await page.evaluate(() => localStorage.setItem('heartline', '{"saved":["show=state%3Aup&q=node+1"]}'))
+    await page.goto(new URL('/?q=node+1&show=state:up', page.url()).href)
+
+    await page.getByRole('button', { name: 'Forget filter' }).click()
+    await page.getByRole('button', { name: 'Save filter' }).waitFor()
+    expect(await page.getByRole('navigation', { name: 'Saved filters' }).count()).toBe(0)
+  })
+
   test('keeps a filter that another tab saved', async () => {
     const setting = setUp({ realClock: systemClock })
     await setting.world.pollAll()

@@ -217,15 +217,20 @@ export function choices(model: Model, isWall: boolean): TemplateResult {
 /** Filters that the user keeps in this browser, and a button for the current one. */
 function savedFilters({ route, settings: { saved } }: Model): TemplateResult {
   const { view: _, ...filter } = route.query
-  const asked = new URLSearchParams(filter)
-  // The order in which the parts of a filter were chosen makes it no other filter.
-  asked.sort()
-  const current = asked.toString()
-  const isSaved = saved.includes(current)
+  const current = inOrder(filter)
+  // An earlier version saved filters in the order in which they were chosen.
+  const known = saved.find((one) => inOrder(one) === current)
   return html`
-    ${saved.length === 0 ? nothing : html`<nav class="saved" aria-label=${SAVED.label}>${saved.map((search) => html`<a href="/?${search}" aria-current=${search === current ? 'true' : nothing}>${[...new URLSearchParams(search).values()].join(', ')}</a>`)}</nav>`}
-    ${current === '' ? nothing : html`<button type="button" class="save" data-save=${current}>${isSaved ? SAVED.forget : SAVED.save}</button>`}
+    ${saved.length === 0 ? nothing : html`<nav class="saved" aria-label=${SAVED.label}>${saved.map((search) => html`<a href="/?${search}" aria-current=${search === known ? 'true' : nothing}>${[...new URLSearchParams(search).values()].join(', ')}</a>`)}</nav>`}
+    ${current === '' ? nothing : html`<button type="button" class="save" data-save=${known ?? current}>${known === undefined ? SAVED.save : SAVED.forget}</button>`}
   `
+}
+
+/** The order in which the parts of a filter were chosen makes it no other filter. */
+function inOrder(filter: string | Record<string, string>): string {
+  const search = new URLSearchParams(filter)
+  search.sort()
+  return search.toString()
 }
 
 const SAVED = { label: 'Saved filters', save: 'Save filter', forget: 'Forget filter' }
