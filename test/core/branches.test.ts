@@ -97,7 +97,7 @@ describe('branches', () => {
       next()
       round()
     }
-    // Nobody has told the blocks at its height.
+    // No other endpoint has reported blocks at its height.
     report('c', theirs, 1005)
     expect(sides()[2]).toBe('against')
 

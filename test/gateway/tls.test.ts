@@ -142,7 +142,7 @@ test('a handshake waits for none of the many of another address', async () => {
   await setting.close()
 })
 
-test('of handshakes that nobody finishes 512 are kept, and a caller is served', async () => {
+test('keeps 512 unfinished handshakes, and serves a caller', async () => {
   const timeouts = { headersMs: 600_000, requestMs: 600_000, checkEveryMs: 1000 }
   const setting = await open({ listen: { host: '127.0.0.1', port: 0, tls: A, timeouts } })
   const hello = await clientHello()

@@ -146,7 +146,7 @@ const PROMISES = [
     'gateway/paced-handshakes.test.ts',
     'handshakes take at most half of the time',
   ],
-  ['512 are kept', 'gateway/tls.test.ts', 'of handshakes that nobody finishes 512 are kept, and a caller is served'],
+  ['512 are kept', 'gateway/tls.test.ts', 'keeps 512 unfinished handshakes, and serves a caller'],
   [
     'closed after two minutes',
     'http/connections.test.ts',

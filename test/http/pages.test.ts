@@ -24,7 +24,7 @@ const nextIteration = () => new Promise<'waiting'>((resolve) => setImmediate(() 
 const pause = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms))
 const heading = (body: string) => read(body).querySelector('h1')?.textContent?.trim()
 
-/** A server that has drawn a page and rests: until the clock is advanced, whatever is asked waits. */
+/** A server that has drawn a page and rests: further requests wait until the clock is advanced. */
 async function afterOneDrawing() {
   const fake = createFakeClock()
   let looks = 0

@@ -13,17 +13,6 @@ export interface Relay {
   close(): Promise<void>
 }
 
-/**
- * The way to a real PostgreSQL that says it is of version 13. The version it takes away has as many digits, so the lengths
- * in the protocol stay right.
- */
-export async function startRelayToOldPostgres(server: PostgresServer): Promise<Relay> {
-  const version = String((await server.run('SHOW server_version'))[0]?.server_version)
-  return startRelay(server.port, (bytes) =>
-    Buffer.from(bytes.toString('latin1').replaceAll(version, `13${version.slice(2)}`), 'latin1'),
-  )
-}
-
 /** `change` is applied to what the server sends. */
 export async function startRelay(targetPort: number, change = (bytes: Buffer): Buffer => bytes): Promise<Relay> {
   let target = targetPort
@@ -76,4 +65,15 @@ export async function startRelay(targetPort: number, change = (bytes: Buffer): B
       await new Promise((resolve) => server.close(resolve))
     },
   }
+}
+
+/**
+ * The way to a real PostgreSQL that says it is of version 13. The version it takes away has as many digits, so the lengths
+ * in the protocol stay right.
+ */
+export async function startRelayToOldPostgres(server: PostgresServer): Promise<Relay> {
+  const version = String((await server.run('SHOW server_version'))[0]?.server_version)
+  return startRelay(server.port, (bytes) =>
+    Buffer.from(bytes.toString('latin1').replaceAll(version, `13${version.slice(2)}`), 'latin1'),
+  )
 }
