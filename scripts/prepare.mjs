@@ -1,6 +1,6 @@
 import { dirname } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { ensurePackages } from './packages.mjs'
+import { ensurePackages } from './install-packages.mjs'
 import { giveUp } from './say.mjs'
 import { ensureSystemPackages, installDebianPackages } from './system.mjs'
 

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { npmCommand } from './npm.mjs'
+import { npmCommand } from './install-packages.mjs'
 import { root } from './prepare.mjs'
 
 // `npm run sbom`: a CycloneDX bill of materials of what runs with Heartline, on stdout or in the named file (`npm pack` puts it into
