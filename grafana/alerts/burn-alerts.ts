@@ -1,4 +1,4 @@
-import { BURN_RATES, OBJECTIVES } from '../thresholds.ts'
+import { BURN_RATES, OBJECTIVES } from '../alert-thresholds.ts'
 import { type Alert, type Alerts, OF_ENDPOINT, OF_NETWORK } from './alert.ts'
 
 /** The error budget of a network burns too fast, over a long window and still over a short one. */

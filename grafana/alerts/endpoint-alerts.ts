@@ -1,4 +1,4 @@
-import { THRESHOLDS } from '../thresholds.ts'
+import { THRESHOLDS } from '../alert-thresholds.ts'
 import { type Alert, type Alerts, EXPLAINED, OF_ENDPOINT, OF_NETWORK, threshold, under } from './alert.ts'
 
 /**

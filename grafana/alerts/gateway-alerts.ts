@@ -1,4 +1,4 @@
-import { THRESHOLDS } from '../thresholds.ts'
+import { THRESHOLDS } from '../alert-thresholds.ts'
 import { type Alert, type Alerts, OF_ENDPOINT, OF_NETWORK, threshold } from './alert.ts'
 
 /** Faults that callers of the gateway notice. Nothing silences them: a missing answer is missing, whatever the cause. */

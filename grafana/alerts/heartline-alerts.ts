@@ -1,4 +1,4 @@
-import { THRESHOLDS } from '../thresholds.ts'
+import { THRESHOLDS } from '../alert-thresholds.ts'
 import { type Alert, type Alerts, OF_ENDPOINT, OF_HEARTLINE } from './alert.ts'
 
 /** Faults of Heartline itself. While one of these fires, the absence of other alerts means nothing. */

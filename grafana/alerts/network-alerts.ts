@@ -1,4 +1,4 @@
-import { THRESHOLDS } from '../thresholds.ts'
+import { THRESHOLDS } from '../alert-thresholds.ts'
 import { type Alert, type Alerts, OF_NETWORK } from './alert.ts'
 
 /** Faults of a whole network, which explain the alerts of its endpoints. */

@@ -1,4 +1,4 @@
-import { THRESHOLDS } from '../thresholds.ts'
+import { THRESHOLDS } from '../alert-thresholds.ts'
 import { type Board, BY_ENDPOINT, BY_NETWORK } from './board.ts'
 import { graph, timeline } from './panel.ts'
 import { STATE_WORDS, stateOf, YES_IS_BAD } from './words.ts'

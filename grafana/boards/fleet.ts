@@ -1,4 +1,4 @@
-import { THRESHOLDS } from '../thresholds.ts'
+import { THRESHOLDS } from '../alert-thresholds.ts'
 import { type Board, BY_ENDPOINT, BY_INSTANCE, BY_NETWORK } from './board.ts'
 import { endpointTable } from './endpoint-table.ts'
 import { graph, stat, timeline } from './panel.ts'

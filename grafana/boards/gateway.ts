@@ -1,5 +1,5 @@
+import { THRESHOLDS } from '../alert-thresholds.ts'
 import { COUNTED_OUTCOMES, FAILED_OUTCOMES } from '../alerts/gateway-alerts.ts'
-import { THRESHOLDS } from '../thresholds.ts'
 import { type Board, BY_NETWORK } from './board.ts'
 import { graph, stat, timeline } from './panel.ts'
 import { YES_IS_GOOD } from './words.ts'

@@ -1,4 +1,4 @@
-import { THRESHOLDS } from '../thresholds.ts'
+import { THRESHOLDS } from '../alert-thresholds.ts'
 import { type Board, BY_INSTANCE } from './board.ts'
 import { graph, stat, timeline } from './panel.ts'
 import { YES_IS_BAD } from './words.ts'
