@@ -1,7 +1,7 @@
 import type { DaysView, StripsView } from '../src/http/wire-history.ts'
 import { loadStyle, markSnapshot, showState } from './document.ts'
 import { checkDaemon, follow, type LiveConnection } from './live.ts'
-import { followReader } from './reading.ts'
+import { followReader } from './load-tooltips.ts'
 import { overviewApi } from './request.ts'
 import { audienceName, storeToken, token } from './session.ts'
 import { createSettings } from './settings.ts'

@@ -4,7 +4,7 @@ import { systemClock } from '../../src/clock.ts'
 import { Secret } from '../../src/secret.ts'
 import type { HistoryBucket } from '../../src/store/store.ts'
 import { NODE, OTHER, OWN, type Setting, setUp } from '../http/setting.ts'
-import { findingsInAllLooks, hasChromium, type Look, openChromium, type Seen } from '../support/chromium.ts'
+import { DRAWN, findingsInAllLooks, hasChromium, type Look, openChromium, type Seen } from '../support/chromium.ts'
 import { incident } from '../support/incident.ts'
 import { bad, endpoint, good, head, liveness, network, nodeCheck } from '../support/network.ts'
 import { aClusterReport, aPlace, DISAGREEING, PARTIAL, putPlaces } from '../support/places.ts'
@@ -40,7 +40,7 @@ describe.runIf(hasChromium)('the page in Chromium', () => {
     setting: Setting,
     { path = '/', ...look }: Look & { readonly path?: string } = {},
   ): Promise<Seen> {
-    const until = look.scripts === false ? 'h1' : '.lamp:is(.on, .off)'
+    const until = look.scripts === false ? 'h1' : `${DRAWN}, .lamp.off`
     return showAt((await serve(setting)) + path, { height: 720, until, ...look })
   }
 

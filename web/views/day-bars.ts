@@ -11,7 +11,7 @@ import { EVENT_WORDS } from './words-events.ts'
 
 /**
  * A bar for each of the last 90 days of an endpoint. Down hangs from the top and degraded stands at the bottom, as tall as
- * its share of the day, but always visible. It is one tab stop: `web/readables.ts` tells each day's incidents.
+ * its share of the day, but always visible. It is one tab stop: `web/tooltip-texts.ts` tells each day's incidents.
  */
 export function dayBars(
   of: StripView | undefined,

@@ -1,9 +1,9 @@
 import type { HistoryBucketView, PollView, RulesView } from '../../src/http/wire-history.ts'
-import { type Cell, cellText, shareOf, stretchesOf } from './cells.ts'
 import type { Band, Chart, ChartGroup, Moment, Series } from './chart-group.ts'
 import type { Zone } from './format.ts'
 import { grafanaPath } from './grafana.ts'
 import { closerPath, type Endpoint, type Span, ticksOf, widerPath, zoomPath } from './time-range.ts'
+import { type Cell, cellText, shareOf, stretchesOf } from './timeline-cells.ts'
 import { tickText } from './when.ts'
 import { ENDPOINT } from './words-endpoint.ts'
 

@@ -1,7 +1,6 @@
 import type { DaysView, PollView } from '../../src/http/wire-history.ts'
 import type { IncidentSummaryView } from '../../src/http/wire-incidents.ts'
 import type { EndpointView } from '../../src/http/wire-status.ts'
-import type { Cell } from './cells.ts'
 import { chartFigure } from './chart.ts'
 import type { ChartGroup } from './chart-group.ts'
 import { dayBars, dayCount } from './day-bars.ts'
@@ -22,6 +21,7 @@ import {
   zoomPath,
 } from './time-range.ts'
 import { statesTable, timeline } from './timeline.ts'
+import type { Cell } from './timeline-cells.ts'
 import { day, fieldTime, fromTo } from './when.ts'
 import { WORDS } from './words.ts'
 import { ENDPOINT } from './words-endpoint.ts'

@@ -6,7 +6,7 @@ import { clockOf } from './when.ts'
 import { CHART_WORDS } from './words-small-charts.ts'
 
 /**
- * Small charts below each other on one time axis, with a table of their data. They are one tab stop: `web/readables.ts`
+ * Small charts below each other on one time axis, with a table of their data. They are one tab stop: `web/tooltip-texts.ts`
  * reads the table's rows. The table also works without a script.
  */
 export function smallCharts(of: SmallCharts): TemplateResult {

@@ -7,7 +7,7 @@ import { WORDS } from './words.ts'
 
 /**
  * The last hours of an endpoint, states above and lag below. The share of bad time is the height of a cell. It is one tab stop: a slider over its cells, moved by
- * `web/cursor.ts`.
+ * `web/tooltip.ts`.
  */
 export function strip(of: StripView | undefined, key: string, title: string, span: StripSpan | null): TemplateResult {
   const cells = of?.states.length ?? 0

@@ -1,5 +1,5 @@
-import type { Cursor } from './cursor.ts'
-import type { ReadablesDeps } from './readables.ts'
+import type { Cursor } from './tooltip.ts'
+import type { ReadablesDeps } from './tooltip-texts.ts'
 
 /** Loads what tells a reader about strips, charts and tiles when the pointer or focus first comes to one. */
 export function followReader(deps: ReadablesDeps): Reading {
@@ -17,7 +17,7 @@ export function followReader(deps: ReadablesDeps): Reading {
       target instanceof Element &&
       target.closest('.networks, .events, .days, .sheet, [data-strip], [data-chart-table]') !== null
     )
-      loading = import('./readables.ts').then((loaded) => {
+      loading = import('./tooltip-texts.ts').then((loaded) => {
         cursor = loaded.readAll(deps, latest)
         holds = loaded.holdsOrder
       })
