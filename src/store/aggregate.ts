@@ -1,7 +1,7 @@
 import { addTime, intervalsOf, withMaintenance } from '../core/verdict/availability.ts'
 import { addPoll, mergeBucket, newBucket } from './bucket.ts'
+import type { HeldPoll, HistoryTables, Holds } from './history-tables.ts'
 import { FINER, SLOT_MS } from './resolution.ts'
-import type { HeldPoll, HistoryTables, Holds } from './tables.ts'
 
 /** Computes single buckets of one endpoint from the next finer resolution, and stores them. */
 export function createAggregator({

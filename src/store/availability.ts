@@ -12,6 +12,7 @@ import {
   type TimeParts,
   withMaintenance,
 } from '../core/verdict/availability.ts'
+import { type HeldPoll, type HistoryTables, type Holds, hold } from './history-tables.ts'
 import type { PollRow } from './poll-columns.ts'
 import {
   type Cursors,
@@ -25,7 +26,6 @@ import {
   SLOT_MS,
   slotOf,
 } from './resolution.ts'
-import { type HeldPoll, type HistoryTables, type Holds, hold } from './tables.ts'
 
 export type AvailabilityReader = (endpoints: readonly EndpointKey[], now: number) => readonly AvailabilityRow[]
 export type AvailabilityRow = readonly [EndpointKey, Readonly<Record<AvailabilityWindow, Availability>>]

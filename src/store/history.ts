@@ -8,6 +8,7 @@ import {
   withMaintenance,
 } from '../core/verdict/availability.ts'
 import { addPoll, type Bucket, mergeBucket, mergePortion, newBucket, type Portion } from './bucket.ts'
+import type { HeldPoll, HistoryTables } from './history-tables.ts'
 import {
   type Cursors,
   DAY,
@@ -19,7 +20,6 @@ import {
   slotOf,
 } from './resolution.ts'
 import { type HistoryBucket, type HistoryQuery, MAX_HISTORY_BUCKETS } from './store.ts'
-import type { HeldPoll, HistoryTables } from './tables.ts'
 
 /**
  * Reads polls while they are kept, five-minute buckets before that, and hours before those. For steps on the borders of

@@ -1,6 +1,7 @@
 import { coveredMs, portionOf, type TimeRange } from '../core/verdict/availability.ts'
 import { createAggregator } from './aggregate.ts'
 import { newBucket } from './bucket.ts'
+import { type BucketTable, type HistoryTables, nextBusySlot } from './history-tables.ts'
 import { onlyIn } from './maintenance-plan.ts'
 import {
   type Cursors,
@@ -16,7 +17,6 @@ import {
   SLOTS_PER_HOUR,
   slotOf,
 } from './resolution.ts'
-import { type BucketTable, type HistoryTables, nextBusySlot } from './tables.ts'
 
 /** By endpoint, the time in which something was written. */
 export type ChangedTimes = Map<number, TimeRange>

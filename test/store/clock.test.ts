@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { slotOf } from '../../src/store/resolution.ts'
-import { createTrustedClock } from '../../src/store/sqlite/trusted-clock.ts'
+import { createTrustedClock } from '../../src/store/sqlite/clock-trust.ts'
 import { BASE, type Bench, batchOf, benchOn, DAY_MS, finish, HOUR_MS, pollOf, RETENTION } from './setting.ts'
 
 const ENDPOINT = 'ethereum/own-1'

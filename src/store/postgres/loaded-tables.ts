@@ -1,8 +1,16 @@
 import type { TimeRange } from '../../core/verdict/availability.ts'
 import { BUCKET_COLUMNS, type Bucket, type BucketCells, bucketOf, cellsOf, isEmpty } from '../bucket.ts'
+import {
+  type BucketTable,
+  type HeldPoll,
+  type HistoryTables,
+  type Holds,
+  hold,
+  holdsOf,
+  NO_HOLDS,
+} from '../history-tables.ts'
 import { cursorsOf, type Marks } from '../marks.ts'
 import { DAY, FIVE_MINUTES, HOUR, type Resolution, SLOT_MS, slotOf } from '../resolution.ts'
-import { type BucketTable, type HeldPoll, type HistoryTables, type Holds, hold, holdsOf, NO_HOLDS } from '../tables.ts'
 import { bigints } from './arrays.ts'
 import { MERGED, selectPolls, selectStates, type VantagePoll } from './polls.ts'
 import type { Query } from './sessions.ts'

@@ -1,6 +1,6 @@
 import type { UnixMs } from '../../core/time.ts'
+import type { StateRow } from '../history-tables.ts'
 import { MEASURED_COLUMNS, POLL_NUMBERS, type PollCells, rowOf, VERDICT_BITS } from '../poll-columns.ts'
-import type { StateRow } from '../tables.ts'
 import { bigintArray, bigints } from './arrays.ts'
 import type { Query } from './sessions.ts'
 

@@ -4,6 +4,7 @@ import type { UnixMs } from '../../core/time.ts'
 import { type Migration } from '../migrations.ts'
 import { StoreError } from '../store.ts'
 import { makeDirectoryOf } from './disk.ts'
+import { CHECKED_AT_START_BYTES, refuseDamaged } from './integrity.ts'
 import { createMarkReader, setMarks } from './marks.ts'
 import { migrate, refuseNewerSchema } from './migrate.ts'
 
@@ -17,8 +18,6 @@ export interface OpenedDatabase {
 
 /** Older versions can corrupt a database in WAL mode that two connections have open. */
 const OLDEST_SQLITE = [3, 51, 3] as const
-/** A quick check reads the whole file, at about 400 MB/s from memory; it may delay a start by one second at most. */
-const CHECKED_AT_START_BYTES = 64 * 1024 * 1024
 
 const MOST_PAGES = 2 ** 32 - 2
 
@@ -83,10 +82,6 @@ export function setQuota(db: Database.Database, maxSizeBytes: number): void {
   db.pragma(`max_page_count = ${Math.min(MOST_PAGES, Math.max(64, Math.floor(maxSizeBytes / pageSize)))}`)
 }
 
-export function isSound(db: Database.Database): boolean {
-  return db.pragma('quick_check(1)', { simple: true }) === 'ok'
-}
-
 /** Renames a damaged store, so that a person can examine it; returns its new name. */
 export function moveAside(path: string, now: UnixMs): string {
   const suffix = `.corrupt-${new Date(now).toISOString().replaceAll(':', '-')}`
@@ -94,20 +89,6 @@ export function moveAside(path: string, now: UnixMs): string {
     if (existsSync(path + part)) renameSync(path + part, `${path}${suffix}${part}`)
   }
   return `${path}${suffix}`
-}
-
-/** Has SQLite's own code, so that `troubleOf` treats both alike. */
-class Damaged extends Error {
-  readonly code = 'SQLITE_CORRUPT'
-}
-
-function refuseDamaged(db: Database.Database, path: string): void {
-  const { size } = statSync(path)
-  const walBytes = existsSync(`${path}-wal`) ? statSync(`${path}-wal`).size : 0
-  const pages = db.pragma('page_count', { simple: true }) as number
-  const pageSize = db.pragma('page_size', { simple: true }) as number
-  if (walBytes === 0 && size > 0 && pages * pageSize > size) throw new Damaged('the file ends too early')
-  if (size <= CHECKED_AT_START_BYTES && !isSound(db)) throw new Damaged('quick_check found damage')
 }
 
 function refuseOldSqlite(db: Database.Database): void {

@@ -1,9 +1,9 @@
 import type Database from 'better-sqlite3'
 import type { TimeRange } from '../../core/verdict/availability.ts'
 import { BUCKET_COLUMNS, type BucketCells, bucketOf, cellsOf, isEmpty } from '../bucket.ts'
+import type { BucketTable, HistoryTables, MaintenanceTable } from '../history-tables.ts'
 import { cursorsOf } from '../marks.ts'
 import { DAY, FIVE_MINUTES, HOUR, type Resolution, SLOT_MS } from '../resolution.ts'
-import type { BucketTable, HistoryTables, MaintenanceTable } from '../tables.ts'
 import { createMarkReader } from './marks.ts'
 import { createPollTable } from './poll-table.ts'
 

@@ -1,6 +1,6 @@
-import { isSound, openReadOnly } from './database.ts'
+import { openReadOnly } from './database.ts'
 import { troubleOf } from './disk.ts'
-import { EXIT } from './integrity.ts'
+import { EXIT, isSound } from './integrity.ts'
 
 // The child process of `checkFile`: its exit status says what it found in the file that it is given.
 process.exitCode = EXIT[integrityOf(process.argv[2] ?? '')]

@@ -1,10 +1,10 @@
 import type Database from 'better-sqlite3'
 import type { UnixMs } from '../../core/time.ts'
+import { hold, holdsOf, type PollTable } from '../history-tables.ts'
 import { cursorsOf } from '../marks.ts'
 import { columnValues, POLL_COLUMNS, type PollCells, type PollRow, rowOf, VERDICT_BITS } from '../poll-columns.ts'
 import { SLOT_MS, slotOf } from '../resolution.ts'
 import type { PollsQuery, StoredPoll } from '../store.ts'
-import { hold, holdsOf, type PollTable } from '../tables.ts'
 import { createMarkReader } from './marks.ts'
 
 const COLUMNS = POLL_COLUMNS.join(', ')

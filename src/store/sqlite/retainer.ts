@@ -20,10 +20,10 @@ import {
   type Retention,
   TRIMMED_SHARE,
 } from '../retention.ts'
+import { createTrustedClock } from './clock-trust.ts'
 import { createHistoryTables } from './history-tables.ts'
 import { setMarks } from './marks.ts'
 import { IS_HEARD } from './record-queries.ts'
-import { createTrustedClock } from './trusted-clock.ts'
 
 /** Rows per transaction, which take about 10 ms. */
 const DELETED_AT_ONCE = 5000

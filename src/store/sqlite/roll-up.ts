@@ -1,11 +1,11 @@
 import type Database from 'better-sqlite3'
 import { createAggregator } from '../aggregate.ts'
+import { hold, nextBusySlot } from '../history-tables.ts'
 import { createRecount } from '../recount.ts'
 import { FINER, HOURS_PER_DAY, LATE_MS, SLOTS_PER_HOUR, slotOf } from '../resolution.ts'
-import { hold, nextBusySlot } from '../tables.ts'
+import { createTrustedClock } from './clock-trust.ts'
 import { createHistoryTables } from './history-tables.ts'
 import { setMarks } from './marks.ts'
-import { createTrustedClock } from './trusted-clock.ts'
 
 /** Endpoints per transaction. */
 const CHUNK = 64
