@@ -10,13 +10,13 @@ import type { GatewayWatchDeps } from './gateway-watch.ts'
 import { createHeartbeat } from './heartbeat.ts'
 import { createHttpDelivery } from './http-delivery.ts'
 import { createImpairmentWatch, type ImpairmentDeps } from './impairment.ts'
-import { createIncidentTelling } from './incident-telling.ts'
+import { createIncidentNotifications } from './incident-notifications.ts'
 import { type Notification, OWN_MARKS, type Result } from './notification.ts'
-import { createOwnTelling } from './own-telling.ts'
+import { createOwnNotifications } from './own-notifications.ts'
 import type { SenderHealth } from './sender.ts'
 import type { Silences } from './silences.ts'
-import { createStoredFirst } from './stored-first.ts'
 import { readNotification } from './stored-notification.ts'
+import { createWriteBeforeSend } from './write-before-send.ts'
 
 /**
  * Tells channels about incidents, each at least once and in order. What is to be sent is a row of the store, written with
@@ -78,9 +78,9 @@ export function createNotifier(deps: NotifierDeps): Notifier {
     close: (record) => store.saveNotification({ ...record, waiting: false }),
   })
   const lines = channelLines.all
-  const telling = createIncidentTelling(deps, lines)
-  const own = createOwnTelling(deps, impairment, lines)
-  const storedFirst = createStoredFirst({
+  const telling = createIncidentNotifications(deps, lines)
+  const own = createOwnNotifications(deps, impairment, lines)
+  const unsent = createWriteBeforeSend({
     store,
     clock,
     confirmed: deps.tells === undefined ? undefined : confirmed,
@@ -100,7 +100,7 @@ export function createNotifier(deps: NotifierDeps): Notifier {
   /** Queues rows that do not belong to a change of an incident. */
   function save(notifications: readonly Notification[]): void {
     for (const notification of notifications) store.saveNotification(recordOf(notification))
-    storedFirst.add(notifications)
+    unsent.add(notifications)
   }
 
   /** Those that are in the store, or are no longer to be sent: a row of a daemon that lost the network is refused. */
@@ -169,7 +169,7 @@ export function createNotifier(deps: NotifierDeps): Notifier {
     },
 
     start() {
-      storedFirst.start()
+      unsent.start()
       heartbeat.start()
       for (const { sender } of lines.values()) sender.wake()
       timer = repeat(clock, TICK_MS, tick)
@@ -177,7 +177,7 @@ export function createNotifier(deps: NotifierDeps): Notifier {
 
     changed(incident) {
       const notifications = telling.now(incident, settings)
-      storedFirst.add(notifications)
+      unsent.add(notifications)
       return notifications.map(recordOf)
     },
 
@@ -194,7 +194,7 @@ export function createNotifier(deps: NotifierDeps): Notifier {
 
     async stop() {
       timer?.cancel()
-      storedFirst.stop()
+      unsent.stop()
       heartbeat.stop()
       await channelLines.stop()
       http.close()

@@ -63,11 +63,7 @@ function itemOf(report: Report, type: MessageType, saysBoth: boolean, publicUrl:
     report,
     code,
     headline: headlineOf(report, type, saysBoth),
-    details: told.map((condition) =>
-      wasWorse(condition, report)
-        ? sentenceOf(condition, report)
-        : `${condition.code}: ${sentenceOf(condition, report)}`,
-    ),
+    details: [...new Set(told.map((condition) => lineOf(condition, report)))],
     others: plain(report.others),
     url: publicUrl === null ? null : `${publicUrl}/incidents/${encodeURIComponent(id)}`,
     runbookUrl: publicUrl === null ? null : `${publicUrl}/runbooks/${runbook}`,
@@ -91,6 +87,11 @@ function conditionsOf(report: Report): readonly IncidentCondition[] {
 /** A condition keeps its worst state and that time's sentence, which is no longer true of an incident that improved. */
 function wasWorse({ state }: IncidentCondition, report: Report): boolean {
   return severity(state) > severity(report.state)
+}
+
+function lineOf(condition: IncidentCondition, report: Report): string {
+  const sentence = sentenceOf(condition, report)
+  return wasWorse(condition, report) ? sentence : `${condition.code}: ${sentence}`
 }
 
 function sentenceOf(condition: IncidentCondition, report: Report): string {

@@ -3,6 +3,7 @@ import { createTransport } from 'nodemailer'
 import { Webhook } from 'standardwebhooks'
 import { describe, expect, test, vi } from 'vitest'
 import type { ChannelTarget } from '../../src/config/resolve-notify.ts'
+import { incidentSummary } from '../../src/http/incident-views.ts'
 import { type HttpRequest, isMail } from '../../src/notify/channel.ts'
 import { channelOf } from '../../src/notify/channel-table.ts'
 import { type Message, type Report, reportOf } from '../../src/notify/notification.ts'
@@ -140,7 +141,7 @@ test('a webhook is signed so that the library of Standard Webhooks accepts it, a
   vi.useRealTimers()
 })
 
-test('without a public URL the links of a webhook are null', () => {
+function incidentOfWebhook(message: Message): object {
   const channel = channelOf({
     name: 'c',
     minState: 'down',
@@ -149,12 +150,23 @@ test('without a public URL the links of a webhook are null', () => {
     ca: null,
     target: TARGETS[0] as ChannelTarget,
   })
-  const out = channel.render(say(opened, null))
+  const out = channel.render(say(message, null))
+  return isMail(out) ? {} : JSON.parse(out[0]?.body ?? '').data.incidents[0]
+}
 
-  expect(isMail(out) ? null : JSON.parse(out[0]?.body ?? '').data.incidents[0]).toMatchObject({
-    url: null,
-    runbook_url: null,
-  })
+test('without a public URL the links of a webhook are null', () => {
+  expect(incidentOfWebhook(opened)).toMatchObject({ url: null, runbook_url: null })
+})
+
+test('an incident of a webhook has the members of the API, and two links', () => {
+  const places = { vantages: ['fra1', 'nyc1'] }
+  const links = { url: null, runbook_url: null }
+
+  const alone = incidentOfWebhook(messageOf([reportOf(incident(), null, '')]))
+  const ofCluster = incidentOfWebhook(messageOf([reportOf(incident(places), null, '')]))
+
+  expect(alone).toEqual({ ...incidentSummary(incident(), 'private'), ...links })
+  expect(ofCluster).toMatchObject(places)
 })
 
 /** What the text of a hostile node must not become in each service. */
@@ -503,6 +515,18 @@ describe('the line of text', () => {
     expect(lineOf(messageOf([closed], { type: 'incident.closed' }))).toBe(
       'avalanche/own-1 has recovered after 90 s (was down: 120 blocks behind)',
     )
+  })
+
+  test('has one line for a condition that came twice with the same sentence', () => {
+    const first = condition({ code: 'lagging', state: 'degraded', message: '4 blocks behind', until: START + 10_000 })
+    const again = { ...first, since: START + 20_000, until: START + 30_000 }
+    const conditions = [first, condition({ until: START + 20_000 }), again]
+    const closed = { ...reportWith(''), others: '', closedAt: START + 30_000, recovered: true, conditions }
+
+    expect(say(messageOf([closed], { type: 'incident.closed' }), null).items[0]?.details).toEqual([
+      'unreachable: connection refused',
+      'lagging: 4 blocks behind',
+    ])
   })
 
   test.each([

@@ -1,4 +1,5 @@
 import { Webhook } from 'standardwebhooks'
+import { ALONE } from '../../core/cluster/vote.ts'
 import { lastedMs } from '../../core/incident/bad-time.ts'
 import { scopeOf } from '../../core/incident/incident.ts'
 import { seconds } from '../../core/time.ts'
@@ -60,6 +61,7 @@ function incidentOf({ report, url, runbookUrl }: SaidItem): object {
     flapping: report.flapping,
     flaps: report.flaps,
     affected: report.affected,
+    vantages: report.vantages ?? [ALONE],
     absorbed_by: report.absorbedBy,
     url,
     runbook_url: runbookUrl,

@@ -2,7 +2,7 @@ import type { NotifySettings } from '../config/resolve-notify.ts'
 import type { SilencedIncident } from '../core/incident/silence.ts'
 import type { Board } from '../state/board.ts'
 import type { Change } from './change.ts'
-import type { ChannelLine } from './channel-line.ts'
+import type { ChannelLine } from './channel-lines.ts'
 import { createGatewayWatch, type GatewayWatchDeps } from './gateway-watch.ts'
 import type { Impairment, ImpairmentWatch } from './impairment.ts'
 import type { Notification } from './notification.ts'
@@ -13,8 +13,8 @@ import { isMaintained, type Silences } from './silences.ts'
  * Decides what each channel is to hear of Heartline itself: every channel of an impairment, whatever the routes; of a gateway
  * without an endpoint, those of the routes that ask for it.
  */
-export function createOwnTelling(
-  { clock, board, silences, member, traffic = () => null }: OwnTellingDeps,
+export function createOwnNotifications(
+  { clock, board, silences, member, traffic = () => null }: OwnNotificationsDeps,
   impairment: ImpairmentWatch,
   lines: ReadonlyMap<string, ChannelLine>,
 ) {
@@ -66,7 +66,7 @@ export function createOwnTelling(
   }
 }
 
-export interface OwnTellingDeps extends Pick<GatewayWatchDeps, 'clock' | 'member'> {
+export interface OwnNotificationsDeps extends Pick<GatewayWatchDeps, 'clock' | 'member'> {
   readonly board: Pick<Board, 'network' | 'entry'>
   readonly silences: Pick<Silences, 'covers'>
   /** The gateway's requests and endpoints; none by default. */

@@ -3,16 +3,16 @@ import type { NotifySettings } from '../config/resolve-notify.ts'
 import type { Incident } from '../core/incident/incident.ts'
 import type { Board } from '../state/board.ts'
 import type { Change } from './change.ts'
-import type { ChannelLine, Reminders } from './channel-line.ts'
+import type { ChannelLine, Reminders } from './channel-lines.ts'
 import type { Impairment } from './impairment.ts'
 import { currentState, type Notification, reportOf } from './notification.ts'
-import { createStateCounter, othersOf } from './others.ts'
+import { createStateCounter, othersOf } from './other-endpoints.ts'
 import { channelsFor } from './routes.ts'
 import { isMaintained, type Silences } from './silences.ts'
 
 /** Decides what each channel is to hear of an incident. */
-export function createIncidentTelling(
-  { clock, board, silences }: IncidentTellingDeps,
+export function createIncidentNotifications(
+  { clock, board, silences }: IncidentNotificationsDeps,
   lines: ReadonlyMap<string, ChannelLine>,
 ) {
   const statesOf = createStateCounter({ board, clock })
@@ -110,7 +110,7 @@ export function createIncidentTelling(
   }
 }
 
-export interface IncidentTellingDeps {
+export interface IncidentNotificationsDeps {
   readonly clock: Clock
   readonly board: Pick<Board, 'network' | 'entry' | 'subscribe'>
   readonly silences: Pick<Silences, 'covers'>

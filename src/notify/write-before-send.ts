@@ -3,7 +3,7 @@ import type { Store } from '../store/store.ts'
 import type { Notification } from './notification.ts'
 
 /** Holds notifications back until they are on disk: after a crash they are then sent again under the same id. */
-export function createStoredFirst({ store, clock, onStored, confirmed }: StoredFirstDeps) {
+export function createWriteBeforeSend({ store, clock, onStored, confirmed }: WriteBeforeSendDeps) {
   let unconfirmed: Notification[] = []
   let confirming: Promise<void> | null = null
   let stopping = new AbortController()
@@ -52,7 +52,7 @@ export function createStoredFirst({ store, clock, onStored, confirmed }: StoredF
   }
 }
 
-export interface StoredFirstDeps {
+export interface WriteBeforeSendDeps {
   readonly store: Pick<Store, 'flush'>
   readonly clock: Pick<Clock, 'sleep'>
   readonly onStored: (ids: ReadonlySet<string>) => void

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { IncidentCondition } from '../../src/core/incident/incident.ts'
-import { createStateCounter, othersOf } from '../../src/notify/others.ts'
+import { createStateCounter, othersOf } from '../../src/notify/other-endpoints.ts'
 import { createFakeClock } from '../support/fake-clock.ts'
 import { condition, incident, START } from '../support/incident.ts'
 import { bad, endpoint, network } from '../support/network.ts'
