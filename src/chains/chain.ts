@@ -22,6 +22,8 @@ export interface NodeRequest {
   readonly path: string
   /** A JSON text; `null` for GET. */
   readonly body: string | null
+  /** The next requests of the conversation, to be sent at the same time. */
+  readonly alongside?: readonly NodeRequest[]
 }
 
 /** A complete response with any status; the chain family interprets it. */
@@ -61,6 +63,8 @@ export interface ChainMemory {
   verifiedAt: UnixMs | null
   /** A head did not fit its network, or the chain id was wrong: the next head counts only with the right chain id. */
   doubted: boolean
+  /** The last request for the chain id was not answered in time: the next one is sent together with that for a block. */
+  isChainIdLate: boolean
   /** MultiversX: the last hash whose block was also read by hash, by shard. */
   seenHashes: Map<Shard, string>
   /** When the node last refused a question that it does not offer, by the question's name, in monotonic time. */
@@ -78,6 +82,7 @@ export function newChainMemory(recentBlocks = createRecentBlocks()): ChainMemory
     livenessMethod: null,
     verifiedAt: null,
     doubted: false,
+    isChainIdLate: false,
     seenHashes: new Map(),
     refusals: new Map(),
     client: null,

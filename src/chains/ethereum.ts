@@ -124,12 +124,16 @@ export function* evmBlockHash(
 
 /** `null` if the node has no such block. */
 function* askBlock(target: ChainTarget, tag: string, memory: ChainMemory): Conversation<Head | null> {
-  const call = createCall(target.rpcPath, 'eth_getBlockByNumber', [tag, false], memory)
-  const answer = yield call.request
+  const { rpcPath, chainId } = target
+  const call = createCall(rpcPath, 'eth_getBlockByNumber', [tag, false], memory)
+  const early = chainId !== null && memory.isChainIdLate ? askChainId(rpcPath, memory) : null
+  const answer = yield early === null
+    ? call.request
+    : { ...call.request, alongside: early.map(({ request }) => request) }
   const block = readAnswer(answer, call, memory)
   if (!block.ok || block.value === null) return block
-  if (target.chainId !== null && !isVerified(answer, memory)) {
-    const verified = yield* verifyChainId(target.rpcPath, target.chainId, memory)
+  if (chainId !== null && (early !== null || !isVerified(answer, memory))) {
+    const verified = yield* verifyChainId(early ?? askChainId(rpcPath, memory), chainId, memory)
     if (!verified.ok) return verified
   }
   return block
@@ -138,11 +142,17 @@ function* askBlock(target: ChainTarget, tag: string, memory: ChainMemory): Conve
 /** A balancer that alternates between two chains sends the second of two requests to the other one. */
 const REQUESTS_IN_DOUBT = 2
 
-function* verifyChainId(path: string, expected: number, memory: ChainMemory): Conversation<null> {
+function askChainId(path: string, memory: ChainMemory): readonly Call[] {
   const requests = memory.doubted ? REQUESTS_IN_DOUBT : 1
-  for (let sent = 0; sent < requests; sent++) {
-    const call = createCall(path, 'eth_chainId', [], memory)
+  return Array.from({ length: requests }, () => createCall(path, 'eth_chainId', [], memory))
+}
+
+function* verifyChainId(calls: readonly Call[], expected: number, memory: ChainMemory): Conversation<null> {
+  for (const call of calls) {
+    // Stays true if the check ends before the answer.
+    memory.isChainIdLate = true
     const answer = yield call.request
+    memory.isChainIdLate = false
     const result = readResult(answer, call)
     if (!result.ok) return result
     const actual = readQuantity(result.value)

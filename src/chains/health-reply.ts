@@ -1,11 +1,8 @@
-import type { Liveness, NodeCheck } from '../core/poll-result.ts'
+import { type Liveness, MAX_CHECKS, type NodeCheck } from '../core/poll-result.ts'
 import type { UnixMs } from '../core/time.ts'
 import type { NodeAnswer, Reading } from './chain.ts'
 import { malformed } from './json-rpc.ts'
 import { isObject, type JsonObject, parseGoDuration, printable, readTimestamp, safeCount } from './parse.ts'
-
-/** A node has a few dozen checks. Thousands of names must not use up the poll's time or the page's memory. */
-const MAX_CHECKS = 1000
 
 /** Reads avalanchego's `APIReply` of all generations: go-sundheit's (to v1.7.3) and its own. */
 export function readHealthReply(reply: unknown, answer: NodeAnswer): Reading<Liveness> {

@@ -1,6 +1,7 @@
 import * as z from 'zod'
 import { type NetworkVote, type Turns, turnsAfter } from '../core/cluster/vote.ts'
 import type { Endpoint } from '../core/endpoint.ts'
+import { CONSENSUS_STATES, MAX_CHECKS } from '../core/poll-result.ts'
 import { CONDITION_CODES, VERDICTS } from '../core/verdict/condition.ts'
 import type { HeadStanding, Health } from '../core/verdict/health.ts'
 
@@ -81,7 +82,6 @@ const Text = z.string().max(4000)
 const Hash = z.string().max(256)
 const ShardNumber = z.number().int().nullable()
 const MOST_SHARDS = 64
-const MOST_CHECKS = 256
 const MOST_ENDPOINTS = 10_000
 /** That a confirmation has seen; the configuration allows more. */
 const MOST_POLLS = 64
@@ -92,6 +92,7 @@ const StoredCondition = z.object({
   message: Text,
   since: Time,
   isAlone: z.literal(true).exactOptional(),
+  shards: z.array(z.number().int()).max(MOST_SHARDS).exactOptional(),
 })
 
 const StoredHead = z.object({
@@ -123,7 +124,7 @@ const StoredReport = z.object({
   client: z.object({ name: Text, version: Text.nullable() }).nullable(),
   consensus: z
     .object({
-      state: z.enum(['synced', 'syncing', 'optimistic', 'without-execution', 'down']).nullable(),
+      state: z.enum(CONSENSUS_STATES).nullable(),
       reason: Text.nullable(),
       remainingSlots: Count.nullable(),
       peers: Count.nullable(),
@@ -141,7 +142,7 @@ const StoredHealth = z.object({
   liveness: z
     .object({
       healthy: z.boolean(),
-      checks: z.array(StoredCheck).max(MOST_CHECKS),
+      checks: z.array(StoredCheck).max(MAX_CHECKS),
       heartbeatAt: Time.nullable(),
       report: StoredReport.exactOptional(),
     })
@@ -175,6 +176,7 @@ const StoredWord = z.object({
   fork: z
     .object({
       shard: ShardNumber,
+      shards: z.array(ShardNumber).max(MOST_SHARDS).exactOptional(),
       height: Count,
       since: Time,
       branches: z.array(z.object({ hash: Hash, endpoints: z.array(Text).max(MOST_ENDPOINTS) })).max(MOST_ENDPOINTS),

@@ -80,8 +80,14 @@ export async function run(argv: readonly string[], env: NodeJS.ProcessEnv = proc
   // Each action imports its command, because loading all of them takes longer than most of them run.
   const runServe = () =>
     configured(async (file) => {
-      const { serve } = await import('./serve.ts')
-      return serve({ file, ...serveOverrides(overrides()) }, io, env)
+      // The file is read after the import, so that an earlier SIGHUP has nothing to reload, and must not end the process.
+      process.on('SIGHUP', ignore)
+      try {
+        const { serve } = await import('./serve.ts')
+        return await serve({ file, ...serveOverrides(overrides()) }, io, env)
+      } finally {
+        process.off('SIGHUP', ignore)
+      }
     })
   const runDemo = async (options: { port?: number; cluster?: boolean } = {}) => {
     const { demo } = await import('./demo.ts')
@@ -139,7 +145,12 @@ export async function run(argv: readonly string[], env: NodeJS.ProcessEnv = proc
     })
   addDaemonCommands(program, { io, env, configured })
   addToolCommands(program, { io, overrides, end: (given) => void (status = given) })
-  program.action(() => (overrides().config === undefined ? runDemo() : runServe()))
+  // Without this, an unknown command would be an argument too many.
+  program.allowExcessArguments().action(() => {
+    const [unknown] = program.args
+    if (unknown !== undefined) return program.error(`error: unknown command '${unknown}'`)
+    return overrides().config === undefined ? runDemo() : runServe()
+  })
 
   try {
     await program.parseAsync(argv, { from: 'user' })
@@ -247,6 +258,8 @@ interface ToolContext {
   /** Sets the exit status. */
   readonly end: (status: number) => void
 }
+
+function ignore(): void {}
 
 function serveOverrides({ logLevel, apiAdminEnabled }: GlobalOptions) {
   return { ...(logLevel && { logLevel }), ...(apiAdminEnabled !== undefined && { admin: apiAdminEnabled }) }

@@ -23,10 +23,6 @@ export async function serve(
   const loaded = readConfig(file, io, env, overrides)
   if (loaded === null) return EXIT.badConfig
   const { config, warnings } = loaded
-  const log = await createLogger(config.log)
-  for (const warning of warnings) log.warn({}, formatProblem(file, warning))
-
-  const manager = createServiceManager({ env, clock: systemClock, log, pid: process.pid })
   let daemon: Daemon | null = null
   // Set by a SIGHUP during the start, and applied after it.
   let reloadRequested = false
@@ -57,7 +53,11 @@ export async function serve(
     log.info(counts, 'configuration reloaded')
     if (needsRestart.length > 0) log.warn({ keys: needsRestart }, 'these keys take effect after a restart')
   }
+  // Before anything is awaited: the file has been read.
   process.on('SIGHUP', reload)
+  const log = await createLogger(config.log)
+  for (const warning of warnings) log.warn({}, formatProblem(file, warning))
+  const manager = createServiceManager({ env, clock: systemClock, log, pid: process.pid })
   const unguard = guardProcess({
     log,
     count: (source) => daemon?.countUncaught(source),

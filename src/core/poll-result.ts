@@ -71,6 +71,9 @@ export interface Head {
   readonly timestamp: UnixMs
 }
 
+/** A node has a few dozen checks. Thousands of names must not use up the poll's time or the page's memory. */
+export const MAX_CHECKS = 1000
+
 /** One check that the node runs on itself. */
 export interface NodeCheck {
   /** From the node: printable, at most 256 characters. */
@@ -89,7 +92,7 @@ export interface NodeCheck {
 /** What the node reports about itself. */
 export interface Liveness {
   readonly healthy: boolean
-  /** Empty if the node names no checks. */
+  /** Empty if the node names no checks; at most `MAX_CHECKS`. */
   readonly checks: readonly NodeCheck[]
   /** When the node last handled a network message, on our clock; `null` if not reported. May be in the future. */
   readonly heartbeatAt: UnixMs | null
@@ -121,9 +124,11 @@ export interface NodeClient {
 /** The name of the first check of a consensus node: a path of the Beacon API. */
 export const CONSENSUS_HEALTH = '/eth/v1/node/health'
 
+export const CONSENSUS_STATES = ['synced', 'syncing', 'optimistic', 'without-execution', 'down', 'unreached'] as const
+
 export interface ConsensusReport {
   /** `null`: neither health nor synchronization is offered. `unreached`: perhaps this machine is at fault. */
-  readonly state: 'synced' | 'syncing' | 'optimistic' | 'without-execution' | 'down' | 'unreached' | null
+  readonly state: (typeof CONSENSUS_STATES)[number] | null
   /** Our own words for why it is down or unreached. */
   readonly reason: string | null
   readonly remainingSlots: number | null

@@ -1,15 +1,14 @@
 import type { Clock } from '../clock.ts'
 import type { Observer } from '../core/observer/observer.ts'
 import type { Logger } from '../log.ts'
+import type { MinuteStats } from '../metrics/daemon-history.ts'
 import type { Metrics } from '../metrics/metrics.ts'
-import type { MinuteStats } from '../metrics/minute-stats.ts'
 import { createProber } from '../nodes/probe.ts'
+import { watchClock } from '../poll/clock-watch.ts'
 import type { IncidentRecorderDeps } from '../poll/incident-recorder.ts'
-import { createMaintenanceCalendar } from '../poll/maintenance-calendar.ts'
-import { endpointsIn, maintainedTimes } from '../poll/maintenance-plan.ts'
+import { createMaintenanceCalendar, endpointsIn, maintainedTimes } from '../poll/maintenance-calendar.ts'
 import { createPoller, type PollerDeps } from '../poll/poller.ts'
 import { createScheduler } from '../poll/scheduler.ts'
-import { watchSelf } from '../poll/self-watch.ts'
 import type { WritableIncidentLog } from '../state/incident-log.ts'
 import type { Journal } from '../state/observer-journal.ts'
 import { createSightings } from '../state/sightings.ts'
@@ -22,7 +21,7 @@ export function createMonitor(deps: MonitorDeps) {
   const { local: board, shown } = role
   const prober = createProber({ clock })
   const sightings = createSightings()
-  const selfWatch = watchSelf({
+  const clockWatch = watchClock({
     clock,
     onJump(byMs) {
       const direction = byMs > 0 ? 'forward' : 'backward'
@@ -47,7 +46,7 @@ export function createMonitor(deps: MonitorDeps) {
     recorder: role.recorder({ incidents, store, log, notify }),
     owns: role.polls,
     prober,
-    checkSelf: () => selfWatch.check(),
+    checkSelf: () => clockWatch.check(),
     onJudged: (result) => sightings.take(result),
     pollSoon: (key) => scheduler.pollSoon(key),
   })
@@ -85,7 +84,7 @@ export function createMonitor(deps: MonitorDeps) {
 
     /** No new poll starts; resolves when the running ones are aborted. */
     async stop(): Promise<void> {
-      selfWatch.stop()
+      clockWatch.stop()
       calendar.stop()
       await scheduler.stop()
     },

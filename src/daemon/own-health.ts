@@ -1,7 +1,7 @@
 import type { Clock } from '../clock.ts'
 import type { Observer } from '../core/observer/observer.ts'
+import { createMinuteStats, type MinuteStats } from '../metrics/daemon-history.ts'
 import type { Metrics } from '../metrics/metrics.ts'
-import { createMinuteStats, type MinuteStats } from '../metrics/minute-stats.ts'
 import type { Store } from '../store/store.ts'
 
 /** Whether Heartline itself is able to judge nodes, and why not; the reasons also name what does not keep it from that. */

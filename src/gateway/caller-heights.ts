@@ -46,7 +46,7 @@ export interface CallerHeights {
   raise(caller: string, network: string, shard: Shard, tag: HeightTag, height: number): void
 }
 
-export type HeightTag = 'latest' | 'safe' | 'finalized'
+export type HeightTag = 'latest' | 'safe' | 'finalized' | 'pending'
 
 type Rollbacks = Pick<ChainRollbacks, 'now' | 'hasGoneBelow'>
 const NO_ROLLBACKS: Rollbacks = { now: () => 0, hasGoneBelow: () => false }
@@ -58,8 +58,9 @@ export function lowestAllowed(
   shard: Shard,
   tag: HeightTag,
 ): number | null {
-  const seen = callerHeights.get(caller, network, shard, tag)
-  if (tag !== 'latest' || minHeight === null) return seen
+  // The pending block is never below the latest one; clients differ in whether it is one above.
+  const seen = callerHeights.get(caller, network, shard, tag === 'pending' ? 'latest' : tag)
+  if (tag === 'safe' || tag === 'finalized' || minHeight === null) return seen
   return seen === null ? minHeight : Math.max(seen, minHeight)
 }
 
@@ -122,7 +123,7 @@ function blockHeight(need: UpstreamRequest['operation']['need'], params: string,
   if (need.kind === 'height') return pastBlock(need.height)
   if (need.kind === 'latest') return latestHead(quantityOf(result, NUMBER))
   if (params.includes('"earliest"')) return pastBlock(quantityOf(result, NUMBER))
-  const tag = /"(finalized|safe)"/.exec(params)?.[1] as HeightTag | undefined
+  const tag = /"(finalized|safe|pending)"/.exec(params)?.[1] as HeightTag | undefined
   const height = tag === undefined ? null : quantityOf(result, NUMBER)
   return tag === undefined || height === null ? null : { tag, height, isHead: true }
 }

@@ -19,7 +19,7 @@ import { LoopTurns } from './request/loop-turns.ts'
 import { type Exchange, rejectRequest } from './request/reject-request.ts'
 import { BodyMemory, declaredLength, hasBody, receiveBody } from './request/request-body.ts'
 import { type AdmittedRequest, type Answer, createRequestHandler } from './request/request-handler.ts'
-import { createRequestRecorder, type GatewayMetrics } from './request/request-metrics.ts'
+import { createRequestRecorder, type GatewayMetrics } from './request/request-recorder.ts'
 import {
   byteLength,
   NOT_FORWARDED,

@@ -16,7 +16,7 @@ import type { UpstreamTarget } from './failover/upstream.ts'
 import { type CallerReport, createGateway, type GatewayRules } from './gateway.ts'
 import { createAliases } from './request/aliases.ts'
 import type { Certificate, ListenerOptions } from './request/listener.ts'
-import type { GatewayMetrics } from './request/request-metrics.ts'
+import type { GatewayMetrics } from './request/request-recorder.ts'
 
 /** Settings that a reload may change. */
 export interface GatewaySetup {

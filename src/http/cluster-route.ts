@@ -1,9 +1,9 @@
 import { type ClusterLease, type ClusterMember, type ClusterReport, currentLeases } from '../core/cluster/report.ts'
+import { ALONE } from '../core/cluster/vote.ts'
 import { seconds } from '../core/time.ts'
 import type { Board } from '../state/board.ts'
 import { time, timeOrNull } from './rfc3339.ts'
 import { type App, json, NoQuery, operation, type RouteDeps } from './route.ts'
-import { ALONE } from './status-views.ts'
 import { type ClusterDetailsView, type ClusterNoticeView, ClusterView } from './wire-cluster.ts'
 import type { Audience } from './wire-status.ts'
 

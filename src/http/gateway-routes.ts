@@ -1,7 +1,7 @@
 import { seconds } from '../core/time.ts'
 import { previewOf } from '../gateway/failover/routing-order.ts'
 import type { GatewayReport } from '../gateway/service.ts'
-import { MINUTE_MS } from '../metrics/minute-stats.ts'
+import { MINUTE_MS } from '../metrics/daemon-history.ts'
 import type { BoardNetwork } from '../state/board.ts'
 import { attemptsAt, trafficView } from './gateway-traffic.ts'
 import { sendUnknown } from './problem.ts'

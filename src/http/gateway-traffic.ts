@@ -1,6 +1,11 @@
-import type { AttemptOutcome, RequestOutcome } from '../core/routing/request-outcome.ts'
+import {
+  type AttemptOutcome,
+  OUTCOME_KINDS,
+  type OutcomeKind,
+  type RequestOutcome,
+} from '../core/routing/request-outcome.ts'
 import { seconds } from '../core/time.ts'
-import { type NetworkCounts, type OperationCounts, OUTCOME_KINDS, type OutcomeKind } from '../metrics/gateway-counts.ts'
+import type { NetworkCounts, OperationCounts } from '../metrics/gateway-series.ts'
 import type { Histogram } from '../metrics/histogram.ts'
 import type { SpreadView } from './wire-common.ts'
 import type { RequestTallyView, TrafficView } from './wire-gateway.ts'

@@ -2,17 +2,19 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import * as z from 'zod'
 import type { Incident } from '../core/incident/incident.ts'
 import { CONDITION_CODES } from '../core/verdict/condition.ts'
-import { type IncidentDetailsDeps, incidentDetails } from './incident-details.ts'
 import { duringOf, readCursor, writeCursor } from './incident-source.ts'
-import { incidentSummary } from './incident-views.ts'
+import { incidentSummary, incidentView } from './incident-views.ts'
 import { addVary, prefersText } from './negotiation.ts'
+import { notesFor, noteView } from './note-routes.ts'
 import { withNotifications } from './notification-routes.ts'
 import { NameParameter, oneOf, parameter, TimeParameter, TimeZoneParameter, wholeNumber } from './parameters.ts'
-import type { PostMortemWriter } from './post-mortem-writer.ts'
+import type { PostMortemWriter } from './post-mortem.ts'
 import { sendProblem } from './problem.ts'
-import { type App, json, NoQuery, operation, problem, text } from './route.ts'
+import { type App, json, NoQuery, operation, problem, type RouteDeps, text } from './route.ts'
 import type { Scopes } from './scopes.ts'
+import { silencesView } from './silence-routes.ts'
 import { IncidentListView, IncidentView } from './wire-incidents.ts'
+import type { Audience } from './wire-status.ts'
 
 export interface IncidentRouteDeps extends IncidentDetailsDeps {
   readonly scopes: Scopes
@@ -145,4 +147,21 @@ export function registerIncidents(app: App, { scopes, postMortems, ...deps }: In
 
 function sendNone(reply: FastifyReply): FastifyReply {
   return sendProblem(reply, { status: 404, detail: 'There is no such incident.' })
+}
+
+type IncidentDetailsDeps = Pick<RouteDeps, 'notifier' | 'store' | 'silences'>
+
+/** One incident with all that is known about it: its changes, what channels received, its silences and its notes. */
+export async function incidentDetails(
+  incident: Incident,
+  deps: IncidentDetailsDeps,
+  audience: Audience,
+): Promise<IncidentView> {
+  const view = incidentView(incident, audience)
+  const [told, silences, notes] = await Promise.all([
+    withNotifications([view], deps, audience),
+    audience === 'public' ? [] : deps.silences.during(incident),
+    notesFor(deps.store, [incident.id], audience),
+  ])
+  return { ...view, notifications: told[0]?.notifications ?? [], ...silencesView(silences), notes: notes.map(noteView) }
 }

@@ -1,8 +1,9 @@
+import { ALONE } from '../core/cluster/vote.ts'
 import { lastedMs } from '../core/incident/bad-time.ts'
 import { type Incident, type IncidentChange, type IncidentCondition, scopeOf } from '../core/incident/incident.ts'
 import { seconds } from '../core/time.ts'
 import { time, timeOrNull } from './rfc3339.ts'
-import { ALONE, publicMessage } from './status-views.ts'
+import { publicMessage } from './status-views.ts'
 import type { IncidentChangeView, IncidentConditionView, IncidentSummaryView, IncidentView } from './wire-incidents.ts'
 import type { Audience } from './wire-status.ts'
 

@@ -1,5 +1,5 @@
 import { seconds } from '../core/time.ts'
-import { MINUTE_MS, type Minute } from '../metrics/minute-stats.ts'
+import { MINUTE_MS, type Minute } from '../metrics/daemon-history.ts'
 import { clusterDetails } from './cluster-route.ts'
 import { spreadView } from './gateway-traffic.ts'
 import { time, timeOrNull } from './rfc3339.ts'

@@ -150,6 +150,7 @@ export function registerPage(app: App, deps: PageRoutesDeps) {
 
   async function send(request: FastifyRequest, reply: FastifyReply, page: Page | null) {
     if (page === null) return sendBusy(reply)
+    if (page.code === 401) reply.header('www-authenticate', 'Bearer realm="heartline"')
     return sendCompressed(request, reply.code(page.code).type('text/html; charset=utf-8'), page.html)
   }
 
@@ -189,7 +190,6 @@ export function registerPage(app: App, deps: PageRoutesDeps) {
     sendMissing,
 
     sendLocked(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
-      reply.header('www-authenticate', 'Bearer realm="heartline"')
       const model = { ...modelOf(NO_ROUTE, 'public', null), incidents: [], access: 'closed' as const }
       return send(request, reply, noticed(model, 'locked'))
     },

@@ -1,7 +1,77 @@
+import { endpointKey } from '../core/endpoint.ts'
+import type { Incident } from '../core/incident/incident.ts'
 import type { UnixMs } from '../core/time.ts'
 import type { State } from '../core/verdict/condition.ts'
-import type { HistoryBucket } from '../store/store.ts'
+import type { Log } from '../log.ts'
+import type { Board } from '../state/board.ts'
+import type { HistoryBucket, Store } from '../store/store.ts'
 import { milliseconds, number, type Stamp, span, table, wrap } from './plain-text.ts'
+
+/** Reads the history of an endpoint before, during and after an incident. */
+export function createFiguresReader({ board, store, log }: FiguresDeps) {
+  async function historyOf(
+    endpoint: string,
+    from: UnixMs,
+    to: UnixMs,
+    stepMs: number,
+  ): Promise<readonly HistoryBucket[]> {
+    try {
+      return await store.history({ endpoint, from, to, stepMs })
+    } catch (error) {
+      log.warn({ error: error instanceof Error ? error.name : 'unknown' }, 'history could not be read')
+      return []
+    }
+  }
+
+  /** The whole range as one bucket; `null` if it is shorter than a second or cannot be read. */
+  async function sumOf(endpoint: string, from: UnixMs, to: UnixMs): Promise<HistoryBucket | null> {
+    return to - from < 1000 ? null : ((await historyOf(endpoint, from, to, to - from))[0] ?? null)
+  }
+
+  return async function figuresOf(incident: Incident, name: string, now: UnixMs): Promise<EndpointFigures> {
+    const { network, openedAt, closedAt } = incident
+    const endpoint = endpointKey({ network, name })
+    const end = closedAt ?? now
+    const marginMs = Math.min(LONGEST_MARGIN_MS, Math.max(SHORTEST_MARGIN_MS, end - openedAt))
+    const [from, to] = [Math.max(0, openedAt - marginMs), closedAt === null ? now : Math.min(now, closedAt + marginMs)]
+    // Steps shorter than two poll intervals would show false gaps.
+    const intervalMs = board.entry(network, name)?.health.endpoint.intervalMs ?? 0
+    const stepMs = stepFor(to - from, 2 * intervalMs)
+    const [before, during, after, timeline] = await Promise.all([
+      sumOf(endpoint, from, openedAt),
+      sumOf(endpoint, openedAt, end),
+      sumOf(endpoint, end, to),
+      incident.endpoint === null ? [] : historyOf(endpoint, Math.floor(from / stepMs) * stepMs, to, stepMs),
+    ])
+    return { endpoint: name, before, during, after, timeline, stepMs }
+  }
+}
+
+export interface FiguresDeps {
+  readonly board: Pick<Board, 'entry'>
+  readonly store: Pick<Store, 'history'>
+  readonly log: Log
+}
+
+const MINUTE_MS = 60_000
+const HOUR_MS = 3_600_000
+const DAY_MS = 86_400_000
+/** The figures cover as much time before and after as the incident lasted, within these limits. */
+const SHORTEST_MARGIN_MS = 10 * MINUTE_MS
+const LONGEST_MARGIN_MS = HOUR_MS
+/** More lines are hard to read. */
+const MOST_STEPS = 30
+const STEPS_MS = [
+  10_000,
+  30_000,
+  ...[1, 2, 5, 10, 15, 30].map((n) => n * MINUTE_MS),
+  ...[1, 2, 3, 6, 12].map((n) => n * HOUR_MS),
+]
+
+function stepFor(rangeMs: number, atLeastMs: number): number {
+  const step = STEPS_MS.find((ms) => ms >= atLeastMs && rangeMs / ms <= MOST_STEPS)
+  return step ?? Math.ceil(Math.max(rangeMs / MOST_STEPS, atLeastMs) / DAY_MS) * DAY_MS
+}
 
 /** The history of one endpoint; a bucket is `null` if its period does not exist yet or could not be read. */
 export interface EndpointFigures {

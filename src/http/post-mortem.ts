@@ -1,3 +1,4 @@
+import type { Clock } from '../clock.ts'
 import { badTime, lastedMs } from '../core/incident/bad-time.ts'
 import { countedFrom } from '../core/incident/endpoint-incident.ts'
 import { type Incident, type IncidentSample, mainConditions, sharedBy, subjectOf } from '../core/incident/incident.ts'
@@ -5,7 +6,10 @@ import type { Note } from '../core/incident/note.ts'
 import type { MaintenancePeriod } from '../core/maintenance.ts'
 import { METACHAIN } from '../core/network.ts'
 import { humanDuration, type UnixMs } from '../core/time.ts'
+import type { Board } from '../state/board.ts'
+import type { Store } from '../store/store.ts'
 import { sentenceOf } from './incident-views.ts'
+import { notesFor } from './note-routes.ts'
 import {
   blocks,
   milliseconds,
@@ -17,8 +21,59 @@ import {
   stamp as stampUtc,
   wrap,
 } from './plain-text.ts'
-import { type EndpointFigures, figureLines, hasHistory, periodNotes, timelineLines } from './post-mortem-figures.ts'
+import {
+  createFiguresReader,
+  type EndpointFigures,
+  type FiguresDeps,
+  figureLines,
+  hasHistory,
+  periodNotes,
+  timelineLines,
+} from './post-mortem-figures.ts'
 import type { Audience } from './wire-status.ts'
+
+/** Writes post-mortems of incidents, with figures from the store for readers with the token. */
+export function createPostMortemWriter({ board, store, clock, log }: PostMortemWriterDeps) {
+  const figuresOf = createFiguresReader({ board, store, log })
+
+  function titleOf({ network, endpoint }: Incident): string | null {
+    const known = board.network(network)?.standing.network
+    if (known === undefined || endpoint === null) return known?.title ?? null
+    const one = board.entry(network, endpoint)?.health.endpoint
+    return one === undefined ? null : `${one.title} of ${known.title}`
+  }
+
+  return {
+    async write(incident: Incident, audience: Audience, timeZone = 'UTC'): Promise<string> {
+      const now = clock.now()
+      const names = incident.endpoint === null ? incident.affected.slice(0, MOST_ENDPOINTS) : [incident.endpoint]
+      const figures: EndpointFigures[] = []
+      if (audience === 'private') for (const name of names) figures.push(await figuresOf(incident, name, now))
+      const maintenance = board.maintenance().filter((period) => touches(period, incident, now))
+      const notes = await notesFor(store, [incident.id], audience)
+      const title = titleOf(incident)
+      return renderPostMortem({ incident, notes, title, now, audience, figures, maintenance, timeZone })
+    },
+  }
+}
+
+export type PostMortemWriter = ReturnType<typeof createPostMortemWriter>
+
+interface PostMortemWriterDeps extends FiguresDeps {
+  readonly board: Board
+  readonly store: Pick<Store, 'history' | 'notes'>
+  readonly clock: Pick<Clock, 'now'>
+}
+
+/** Each endpoint of a network-wide incident costs three queries. */
+const MOST_ENDPOINTS = 100
+
+function touches(period: MaintenancePeriod, incident: Incident, now: UnixMs): boolean {
+  const { network, endpoint, affected, openedAt, closedAt } = incident
+  const names = endpoint === null ? affected : [endpoint]
+  const about = period.endpoints === null || period.endpoints.some((name) => names.includes(name))
+  return period.network === network && about && period.from < (closedAt ?? now) && openedAt < period.until
+}
 
 /** Renders an incident as plain text in 78 columns, with its conditions, changes and measurements. Times are those of its time zone. */
 export function renderPostMortem(written: PostMortem): string {

@@ -1,11 +1,11 @@
-import type { Place } from '../core/cluster/vote.ts'
+import { ALONE, type Place } from '../core/cluster/vote.ts'
 import type { Endpoint } from '../core/endpoint.ts'
 import type { Incident } from '../core/incident/incident.ts'
 import type { MaintenancePeriod } from '../core/maintenance.ts'
 import type { ConsensusReport, Liveness, NodeCheck } from '../core/poll-result.ts'
 import { seconds, type UnixMs } from '../core/time.ts'
 import type { Condition, ConditionCode, State } from '../core/verdict/condition.ts'
-import { NOT_COMPARABLE } from '../core/verdict/head-findings.ts'
+import { NOT_COMPARABLE } from '../core/verdict/findings.ts'
 import { type HeadStanding, type Health, headHolds, stateAt, stateSince } from '../core/verdict/health.ts'
 import { networkState } from '../core/verdict/network-state.ts'
 import { type BoardEntry, type BoardNetwork, knownStanding, type ReferenceHead, shownState } from '../state/board.ts'
@@ -66,9 +66,6 @@ export function endpointView(
     },
   }
 }
-
-/** What a daemon alone sees is one place, `default`. */
-export const ALONE = 'default'
 
 function vantagesOf(
   { health, places, confirmedBy }: BoardEntry,

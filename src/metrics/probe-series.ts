@@ -1,6 +1,6 @@
 import { checkOutcome } from '../core/poll-result.ts'
 import type { UnixMs } from '../core/time.ts'
-import type { Inspection } from '../core/verdict/inspection.ts'
+import type { Inspection } from '../core/verdict/single-poll.ts'
 import { type BoardEntry, type CheckTally, NO_PLACES, type Tally } from '../state/board.ts'
 import { labelsOf } from './endpoint-labels.ts'
 import { type OpenIncidents, renderEndpoints } from './endpoint-series.ts'

@@ -6,6 +6,7 @@ import type {
   Conversation,
   Inquiry,
   NodeAnswer,
+  NodeRequest,
   Reading,
 } from '../chains/chain.ts'
 import { fail } from '../chains/json-rpc.ts'
@@ -207,14 +208,18 @@ export class PollRun {
     // Moved forward by the time spent waiting for a connection, which does not count as the node's latency.
     let startedAt = clock.monotonic()
     let sentAt = startedAt
+    const early = new Map<NodeRequest, ReturnType<NodeClient['send']>>()
     let step = conversation.next()
     while (!step.done) {
-      const sent = await client.send(this.#to.address, step.value, deadline)
+      const before = early.get(step.value)
+      const sending = before ?? client.send(this.#to.address, step.value, deadline)
+      for (const one of step.value.alongside ?? NOTHING) early.set(one, client.send(this.#to.address, one, deadline))
+      const sent = await sending
       const endedAt = clock.monotonic()
-      startedAt += sent.waitedMs
+      if (before === undefined) startedAt += sent.waitedMs
       this.#requests.head += sent.requests
       if (!sent.ok) return { ok: false, failure: sent.failure, durationMs: endedAt - startedAt }
-      if (showsClock) this.#noteClock(sent.answer, endedAt - sentAt - sent.waitedMs)
+      if (showsClock && before === undefined) this.#noteClock(sent.answer, endedAt - sentAt - sent.waitedMs)
       sentAt = endedAt
       step = conversation.next(sent.answer)
     }

@@ -1,6 +1,6 @@
 import type { NodeRequest } from '../chains/chain.ts'
 import type { Clock } from '../clock.ts'
-import type { PollStep } from '../core/verdict/inspection.ts'
+import type { PollStep } from '../core/verdict/single-poll.ts'
 import type { NodeClient, Sent } from './client.ts'
 import type { Redact } from './redact.ts'
 

@@ -1,7 +1,7 @@
 import { type Incident, type IncidentSample, named } from '../core/incident/incident.ts'
 import type { NetworkEvent } from '../core/incident/network-event.ts'
 import { type MaintenanceSpan, spanAt } from '../core/maintenance.ts'
-import { shardName } from '../core/network.ts'
+import { type Shard, shardName } from '../core/network.ts'
 import type { UnixMs } from '../core/time.ts'
 import type { NetworkFork } from '../core/verdict/network-chains.ts'
 import type { NetworkView } from '../core/verdict/network-view.ts'
@@ -14,13 +14,14 @@ export function haltEvent(
   now: UnixMs,
   open: readonly Incident[],
 ): NetworkEvent {
-  const shards = halts.flatMap(({ shard }) => (shard === null ? [] : [shardName(shard)]))
-  const where = shards.length === 0 ? '' : ` on ${shards.join(', ')},`
+  const shards = numbered(halts.map(({ shard }) => shard))
+  const where = shards === undefined ? '' : ` on ${shards.map(shardName).join(', ')},`
   const spans = heard.map((entry) => spanAt(entry.maintenance, now))
   return {
     ...ofWholeNetwork('halted', open),
     since: Math.min(...halts.map((halt) => halt.since)),
     message: `no new block${where} on any of ${heard.length} endpoints`,
+    shards,
     affected: heard.map(({ health }) => health.endpoint.name).sort(),
     maintained: spans.includes(null) ? null : commonSpan(spans),
   }
@@ -28,7 +29,7 @@ export function haltEvent(
 
 /** Maintenance does not cover a fork while two or more branches have an endpoint outside maintenance. */
 export function forkEvent(
-  { shard, height, since, branches }: NetworkFork,
+  { shard, shards = [shard], height, since, branches }: NetworkFork,
   heard: readonly BoardEntry[],
   now: UnixMs,
   open: readonly Incident[],
@@ -43,9 +44,16 @@ export function forkEvent(
     ...ofWholeNetwork('forked', open),
     since,
     message: `${where}${branches.length} different blocks at height ${height}, none of them a majority's: ${sides.join(', ')}`,
+    shards: numbered(shards),
     affected: branches.flatMap(({ endpoints }) => endpoints).sort(),
     maintained: judged.length > 1 ? null : commonSpan([...spans.values()]),
   }
+}
+
+/** Absent if the chain is not sharded. */
+function numbered(shards: readonly Shard[]): readonly number[] | undefined {
+  const numbers = shards.filter((shard) => shard !== null)
+  return numbers.length === 0 ? undefined : numbers
 }
 
 function ofWholeNetwork<C extends 'halted' | 'forked'>(cause: C, open: readonly Incident[]) {

@@ -1,5 +1,6 @@
 import type { Endpoint } from '../core/endpoint.ts'
-import { type Beginning, countedFrom, RECOVERED_AFTER_INTERVALS } from '../core/incident/endpoint-incident.ts'
+import { type Beginning, countedFrom } from '../core/incident/endpoint-incident.ts'
+import { RECOVERED_AFTER_INTERVALS } from '../core/incident/flapping.ts'
 import type { Incident } from '../core/incident/incident.ts'
 import type { NetworkEvent } from '../core/incident/network-event.ts'
 import type { UnixMs } from '../core/time.ts'

@@ -125,6 +125,7 @@ const Finding = z.object({
   verdict: z.enum(VERDICTS),
   message: z.string(),
   isAlone: z.literal(true).optional(),
+  shards: z.array(z.number().int()).optional(),
 })
 
 const Saved = z.object({

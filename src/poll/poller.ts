@@ -1,7 +1,8 @@
 import type { Clock } from '../clock.ts'
 import type { Endpoint, EndpointKey } from '../core/endpoint.ts'
+import { FAILURES } from '../core/failure.ts'
 import type { ObservedPoll, Observer } from '../core/observer/observer.ts'
-import type { PollResult } from '../core/poll-result.ts'
+import type { PollResult, ShardHead } from '../core/poll-result.ts'
 import type { UnixMs } from '../core/time.ts'
 import { waitMs } from '../core/verdict/assess.ts'
 import { severity, type Verdict } from '../core/verdict/condition.ts'
@@ -241,11 +242,19 @@ function pollNode(
 
 const NO_WAIT = Object.freeze({ waitMs: 0 })
 function noteAnswers({ entry, result, startedAt }: CompletedPoll): void {
-  const { liveness } = result
-  entry.answers = result.heads.some(({ outcome }) => outcome.ok) || liveness?.ok === true
-  if (liveness === null) return
+  const { heads, liveness } = result
+  entry.answers = heads.some(({ outcome }) => outcome.ok) || liveness?.ok === true
+  if (liveness === null) {
+    // Of a node that is out of reach nothing is known any more: the next poll makes all checks.
+    if (heads.length > 0 && heads.every(isUnreached)) entry.livenessAt = null
+    return
+  }
   // A failed check runs again with the next poll, unless the node limits our rate.
   entry.livenessAt = liveness.ok || liveness.failure.kind === 'rate-limited' ? startedAt : null
+}
+
+function isUnreached({ outcome }: ShardHead): boolean {
+  return !outcome.ok && FAILURES[outcome.failure.kind].condition === 'unreachable'
 }
 
 /** The endpoint with the checks that this poll makes. */

@@ -106,6 +106,7 @@ export const StoredIncident = z.object({
       state: State,
       message: z.string(),
       isAlone: z.literal(true).optional(),
+      shards: z.array(z.int()).optional(),
       since: Time,
       until: Time.nullable(),
     }),

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { readHealth, readNetworkWord, writeHealth } from '../../src/cluster/vote-codec.ts'
+import { CONSENSUS_STATES, MAX_CHECKS } from '../../src/core/poll-result.ts'
 import type { Health } from '../../src/core/verdict/health.ts'
 import { nodeCheck } from '../support/network.ts'
 import { aVote, condition, VOTED } from '../support/votes.ts'
@@ -12,7 +13,10 @@ const { health: plain, turns } = aVote('fra1', 'degraded', 5, NOW)
 /** With everything that a health can have. */
 const full: Health = {
   ...plain,
-  conditions: [{ ...condition('lagging', 'degraded', 5), isAlone: true }, condition('clock-skewed', 'up', 6)],
+  conditions: [
+    { ...condition('lagging', 'degraded', 5), isAlone: true, shards: [0] },
+    condition('clock-skewed', 'up', 6),
+  ],
   heads: [null, 0, 4_294_967_295].map((shard) => ({
     shard,
     height: 7,
@@ -58,6 +62,19 @@ test.each([
   })
 })
 
+test('a vote is read whatever is known of the consensus node, and with as many checks as a node may have', () => {
+  const votes = [...CONSENSUS_STATES, null].map((state): Health => {
+    const consensus = { state, reason: null, remainingSlots: null, peers: null }
+    const checks = Array(MAX_CHECKS).fill(nodeCheck('network'))
+    const report = { sync: null, peers: null, client: null, consensus }
+    return { ...full, liveness: { healthy: true, heartbeatAt: null, checks, report } }
+  })
+
+  for (const health of votes) {
+    expect(readHealth(overTheWire(writeHealth(health, turns)), VOTED)?.health.liveness).toEqual(health.liveness)
+  }
+})
+
 test('neither the endpoint, with its settings, nor the traces of confirmation are written', () => {
   const written = JSON.stringify(writeHealth(full, turns))
 
@@ -101,7 +118,7 @@ test('what is no vote, or larger than any of ours, is not read', () => {
     { heads: Array(65).fill(full.heads[0]) },
     { heads: [{ ...full.heads[0], height: -1 }] },
     { latencyMs: '12' },
-    { liveness: { ...full.liveness, checks: Array(300).fill(nodeCheck('c')) } },
+    { liveness: { ...full.liveness, checks: Array(MAX_CHECKS + 1).fill(nodeCheck('c')) } },
     { liveness: { ...full.liveness, checks: [nodeCheck('c', { error: 'x'.repeat(10_000) })] } },
   ]
   for (const over of wrong) expect([over, readHealth({ ...written, ...over }, VOTED)]).toEqual([over, null])
@@ -124,7 +141,7 @@ test('the word on a network is read as it was written', () => {
     branches: 2,
     blockTimeMs: 12.5,
   }
-  const fork = { shard: null, height: 7, since: 5, branches: [{ hash: '0x7', endpoints: ['own-1'] }] }
+  const fork = { shard: 0, shards: [0, 2], height: 7, since: 5, branches: [{ hash: '0x7', endpoints: ['own-1'] }] }
 
   for (const word of [
     { heads: [head], halts: [{ shard: 0, since: 5 }], fork },

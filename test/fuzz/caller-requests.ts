@@ -1,7 +1,7 @@
 import { connect } from 'node:net'
 import { isDeepStrictEqual } from 'node:util'
 import { readBody } from '../../src/gateway/request/envelope.ts'
-import { readTarget } from '../../src/gateway/request/request-target.ts'
+import { readTarget } from '../../src/gateway/request/route.ts'
 import type { UpstreamRequest } from '../../src/gateway/upstream-request.ts'
 import { ADMIN_ID, call, echo, ID, open, post } from '../gateway/setting.ts'
 import { below, pick, type Random, randomOf } from './hostile-responses.ts'

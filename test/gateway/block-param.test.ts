@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { extraOperation, readBlockNeed } from '../../src/gateway/request/extra-methods.ts'
+import { extraOperation, readBlockNeed } from '../../src/gateway/request/classify.ts'
 
 const LATEST = { kind: 'latest', shard: null }
 const HASH = { kind: 'hash', shard: null }

@@ -9,6 +9,7 @@ const extra = (method: string) => ({
   operation: { ...CHAIN_ID, name: 'other' } as const,
   call: { id: '1', isNotification: false, method, params: '[]' },
 })
+const PENDING_BLOCK = { ...FINALIZED_BLOCK, call: { ...FINALIZED_BLOCK.call, params: '["pending",false]' } }
 const RECEIPT = extra('eth_getTransactionReceipt')
 const BLOCK_BY_HASH = extra('eth_getBlockByHash')
 const of = (question: Partial<UpstreamRequest>, text: string) => answerHeight(question as UpstreamRequest, result(text))
@@ -18,6 +19,7 @@ test.each([
   ['latest', LATEST_BLOCK, '{"hash":"0x1","number":"0x3E8"}', { tag: 'latest', height: 1000, isHead: true }],
   ['latest, with blanks', LATEST_BLOCK, '{ "number" : "0x3e8" }', { tag: 'latest', height: 1000, isHead: true }],
   ['finalized', FINALIZED_BLOCK, '{"number":"0x3e8"}', { tag: 'finalized', height: 1000, isHead: true }],
+  ['pending', PENDING_BLOCK, '{"number":"0x3e8"}', { tag: 'pending', height: 1000, isHead: true }],
   ['earliest', EARLIEST_BLOCK, '{"number":"0x0"}', { tag: 'latest', height: 0, isHead: false }],
   ['by number', blockAt(7), '{"anything":1}', { tag: 'latest', height: 7, isHead: false }],
   ['a receipt', RECEIPT, '{"logs":[],"blockNumber":"0x3e8"}', { tag: 'latest', height: 1000, isHead: false }],

@@ -635,7 +635,7 @@ describe('a rate limit', () => {
   })
 
   test('counts each element of a batch, and tells one that can never pass why', async () => {
-    const { url } = await set(limited(5))
+    const { url, counted } = await set(limited(5))
     const batch = (count: number) => Array.from({ length: count }, (_, id) => ({ ...BLOCK, id }))
 
     const never = await post(`${url}/ethereum/${ID}`, batch(6))
@@ -650,6 +650,8 @@ describe('a rate limit', () => {
     expect([second.status, second.json]).toEqual([429, [rpc(-32005, 0), rpc(-32005, 1), rpc(-32005, 2)]])
     // What was refused has cost nothing.
     expect((await post(`${url}/ethereum/${ID}`, BLOCK)).status).toBe(200)
+    expect(counted.filter((one) => one === 'ethereum none wallet rate-limited')).toHaveLength(6 + 3)
+    expect(counted.filter((one) => one === 'rejected ethereum rate-limited')).toHaveLength(6 + 3)
   })
 })
 

@@ -27,6 +27,7 @@ const BALANCE = {
   canonical: 'eth_getBalance ["0x0"]',
 }
 const HYDRATED_BLOCK = { ...LATEST_BLOCK, call: { ...LATEST_BLOCK.call, params: '["latest",true]' }, canonical: 'true' }
+const PENDING_BLOCK = { ...FINALIZED_BLOCK, call: { ...FINALIZED_BLOCK.call, params: '["pending",false]' } }
 const within = (ms: number) => ({ deadlineAt: systemClock.monotonic() + ms })
 const FALLBACK_B = { endpoints: { b: { tier: 'fallback' } } } as const
 const isStale = ({ staleMs }: Reply) => typeof staleMs === 'number'
@@ -141,6 +142,31 @@ describe('while no endpoint has the height that a caller has seen', () => {
 
     expect(textOf(reply)).toBe('{"number":"0x3d0"}')
     expect(isStale(reply)).toBe(true)
+  })
+
+  test('the pending block is not below the latest one that the caller has seen', async () => {
+    const { ask } = await behind()
+
+    const unseen = await ask(PENDING_BLOCK)
+    const another = await ask({ ...PENDING_BLOCK, caller: 'another' })
+
+    expect([textOf(unseen), retryAfterMs(unseen)]).toEqual(['no-endpoint', 1000])
+    expect(textOf(another)).toBe('{"number":"0x3e9"}')
+  })
+
+  test('the pending block repeats the last one, and tells no height to send back', async () => {
+    const a = await startBareNode(at(1002))
+    const b = await startBareNode(at(1001))
+    const { ask } = await setting({ a, b }, FALLBACK_B)
+    await ask(LATEST_BLOCK)
+    const before = await ask(PENDING_BLOCK)
+    await a.stop()
+
+    const after = await ask(PENDING_BLOCK)
+
+    expect([before, after].map(textOf)).toEqual(['{"number":"0x3ea"}', '{"number":"0x3ea"}'])
+    expect([before, after].map(isStale)).toEqual([false, true])
+    expect([before, after].map(({ height }) => height)).toEqual([null, null])
   })
 
   test('no request that begins after an answer gets a lower one, whatever travels at the same time', async () => {

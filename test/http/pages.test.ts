@@ -522,6 +522,7 @@ describe('with a token', () => {
     const answer = await server.inject({ url: '/gateway', headers: HTML })
 
     expect(answer.statusCode).toBe(401)
+    expect(answer.headers['www-authenticate']).toMatch(/^Bearer/)
     expect(read(answer.body).querySelector('form input')?.getAttribute('type')).toBe('password')
   })
 

@@ -7,8 +7,8 @@ import {
   type HttpServerDeps,
   type HttpServerOptions,
 } from '../../src/http/server.ts'
+import { createMinuteStats } from '../../src/metrics/daemon-history.ts'
 import { createMetrics } from '../../src/metrics/metrics.ts'
-import { createMinuteStats } from '../../src/metrics/minute-stats.ts'
 import { createSilences } from '../../src/notify/silences.ts'
 import { createIncidentLog, type WritableIncidentLog } from '../../src/state/incident-log.ts'
 import { createJournal } from '../../src/state/observer-journal.ts'

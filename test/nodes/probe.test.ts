@@ -340,6 +340,39 @@ describe('the deadline', () => {
     expect(clock.monotonic()).toBe(1000 + 5100)
   })
 
+  test('that ends before the chain id is known has it asked together with the next block', async () => {
+    const clock = createFakeClock()
+    const headOnly = { ...AVALANCHE, checks: ['head'] as const }
+    let tellAsked: () => void = () => {}
+    const chainIdAsked = new Promise<void>((resolve) => {
+      tellAsked = resolve
+    })
+    let isSlow = true
+    let answerBlock = () => {}
+    const node = await httpNode((path, method, response, id) => {
+      const text = avalancheNode(path, method, response) ?? ''
+      if (method === 'eth_chainId') {
+        tellAsked()
+        answerBlock()
+        return isSlow ? null : text
+      }
+      if (isSlow) return text
+      answerBlock = () => response.end(withId(text, id))
+      return null
+    })
+    const { poll } = prober([target(headOnly, node.url, { chainId: 1 })], { clock })
+    const first = poll(headOnly, NEVER)
+    await chainIdAsked
+    await clock.advance(5000)
+
+    isSlow = false
+    const second = await poll(headOnly, NEVER)
+
+    expect(failures(await first)).toEqual([null, { kind: 'timeout', afterMs: 5000 }])
+    expect(failures(second)).toEqual([null, null])
+    expect(second.requests.head).toBe(2)
+  })
+
   test('is one for all shards together', async () => {
     const clock = createFakeClock()
     let tellAsked: () => void = () => {}

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { type Endpoint, endpointKey } from '../../src/core/endpoint.ts'
+import { type CheckName, type Endpoint, endpointKey } from '../../src/core/endpoint.ts'
 import type { Failure } from '../../src/core/failure.ts'
 import { locationOf } from '../../src/core/host-location.ts'
 import { createObserver } from '../../src/core/observer/observer.ts'
@@ -39,11 +39,17 @@ function house(endpoints = [own, other]) {
     incidents: [] as IncidentRecord[],
     hastened: [] as string[],
     durations: [] as unknown[][],
+    checks: [] as (readonly CheckName[])[],
   }
   const at = (height: number): Answer => ({ heads: [{ shard: null, outcome: good(head(height, clock.now())) }] })
   let next: Answer = {}
   const poller = createPoller({
-    prober: { poll: async (polled) => pollResult(polled, clock.now(), next) },
+    prober: {
+      poll: async (polled) => {
+        kept.checks.push(polled.checks)
+        return pollResult(polled, clock.now(), next)
+      },
+    },
     observer: createObserver(),
     checkSelf: () => {},
     board,
@@ -120,6 +126,18 @@ describe('one poll', () => {
 })
 
 describe('an outage', () => {
+  test('has the next poll check liveness too, so that no earlier answer is shown', async () => {
+    const rarelyAsked = endpoint('own', { checks: ['liveness', 'head'], livenessIntervalMs: 600_000 })
+    const { poll, at, entry, kept } = house([rarelyAsked, other])
+    await poll({ ...at(1000), liveness: good(liveness(null)) })
+
+    await poll(refused)
+    await poll({ ...refused, liveness: bad(REFUSED) })
+
+    expect(kept.checks).toEqual([['liveness', 'head'], ['head'], ['liveness', 'head']])
+    expect(entry().health.liveness).toBeNull()
+  })
+
   test('is confirmed by the second poll, and the first is put right in the history', async () => {
     const { poll, at, entry, kept, log, clock } = house()
     await poll(at(1000))

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { createRandom } from '../proof/random.ts'
-import { createStage, type Stage, type StageNetwork } from '../support/stage.ts'
+import { createFakeClock } from '../support/fake-clock.ts'
+import { createStage, type Node, type Stage, type StageNetwork } from '../support/stage.ts'
 
 /** Heights, lag, stalls and halts: the whole daemon, with hours played in milliseconds. */
 const SECOND = 1000
@@ -301,6 +302,59 @@ describe('an endpoint that does not advance', () => {
     expect(Math.abs((stage.open()[0]?.openedAt ?? 0) - stoodAt)).toBeLessThan(BLOCK + INTERVAL)
   })
 
+  test.each([
+    { names: THREE, ahead: 1e9 },
+    { names: THREE, ahead: 5000 },
+    { names: FIVE, ahead: 500 },
+  ])('a liar $ahead blocks ahead that keeps growing hides no halt among $names', async ({ names, ahead }) => {
+    const stage = stageOf(names)
+    let more = ahead
+    stage.set(key('a'), { behind: () => -more++ })
+    await stage.pass(10 * MINUTE)
+    stage.halt('ethereum', true)
+
+    await stage.until(() => stage.halted('ethereum'), 2 * MINUTE)
+    await stage.pass(6 * HOUR)
+    expect(stage.open()).toMatchObject([{ cause: 'halted', endpoint: null }])
+    stage.halt('ethereum', false)
+    await stage.pass(MINUTE)
+
+    expect(stage.halted('ethereum')).toBe(false)
+    expectOnly(stage)
+  })
+
+  test('most of them, in any way, at any time and by any clock of the chain: no halt while one of them follows the chain', async () => {
+    for (let seed = 0; seed < 40; seed++) {
+      const random = createRandom(seed)
+      const pick = <T>(of: readonly T[]): T => of[Math.floor(random() * of.length)] as T
+      const clock = createFakeClock()
+      const wrongBy = pick([0, 10 * MINUTE, -10 * MINUTE, HOUR, -HOUR, 2 * DAY, -2 * DAY, 365 * DAY])
+      const times = { beganAt: clock.monotonic(), trueTimeThen: clock.now() + wrongBy }
+      const blockTimeMs = pick([400, 2 * SECOND, BLOCK])
+      const names = pick([THREE, FIVE])
+      const stage = createStage({
+        networks: [{ name: 'ethereum', endpoints: names, blockTimeMs, network: { blockTimeMs: pick([400, BLOCK]) } }],
+        world: { clock, nodes: new Map(), chains: new Map(), ...times },
+      })
+      await stage.pass(MINUTE)
+      for (let time = 0; time < 10; time++) {
+        const height = stage.height('ethereum')
+        let more = pick([30, 500, 1e4, 1e9])
+        const ill = pick<Node>([
+          { stuckAt: height },
+          { stuckAt: height - pick([50, 2000, 1e5]) },
+          { behind: pick([3, 50, 5000]) },
+          { behind: () => Math.max(0, (more -= 40)) },
+          { behind: () => -more++ },
+          { failure: { kind: 'refused' } },
+        ])
+        stage.set(key(pick(names.slice(1))), pick([{}, ill, ill]))
+        await stage.pass(random() * 20 * MINUTE)
+        expect([seed, time, stage.halted('ethereum')]).toEqual([seed, time, false])
+      }
+    }
+  })
+
   test('a halt is known although one endpoint still catches up, and lasts until there is a new block', async () => {
     const stage = stageOf(THREE)
     let behind = 500
@@ -469,6 +523,52 @@ describe('an endpoint alone', () => {
     expect(stage.codes(key('a'))).toContain('lagging')
   }, 120_000)
 
+  test.each([
+    { other: 'is polled for liveness only', endpoint: { checks: ['liveness'] as const }, node: {} },
+    { other: 'has never answered', endpoint: {}, node: { failure: { kind: 'refused' } as const } },
+  ])('because the other one $other is down by the age of its blocks while they come', async ({ endpoint, node }) => {
+    const nodes = { [key('a')]: { behind: 12_300 }, [key('b')]: node }
+    const networks = [{ name: 'ethereum', endpoints: ['a', { name: 'b', ...endpoint }] }]
+    const stage = createStage({ networks, nodes })
+
+    await stage.pass(5 * MINUTE)
+
+    expect([stage.state(key('a')), stage.codes(key('a'))]).toEqual(['down', ['lagging']])
+  })
+
+  test('for some seconds after the start is not blamed for the age of the blocks of a halted chain', async () => {
+    const first = stageOf(THREE)
+    await first.pass(10 * MINUTE)
+    first.halt('ethereum', true)
+    first.killed()
+    await first.pass(HOUR)
+    const thresholds = { failAfter: 1 }
+    const stage = createStage({
+      world: first.world,
+      networks: [{ name: 'ethereum', endpoints: THREE, thresholds }],
+    })
+
+    await stage.pass(5 * MINUTE)
+
+    expectOnly(stage)
+  })
+
+  test.each([
+    { clock: 'right', wrongBy: 0, state: 'down' },
+    { clock: 'an hour slow', wrongBy: -HOUR, state: 'up' },
+  ])('left of three that falls behind is $state while the clock of the chain is $clock', async ({ wrongBy, state }) => {
+    const clock = createFakeClock()
+    const times = { beganAt: clock.monotonic(), trueTimeThen: clock.now() + wrongBy }
+    const stage = createStage({ world: { clock, nodes: new Map(), chains: new Map(), ...times } })
+    await stage.pass(10 * MINUTE)
+    for (const name of ['b', 'c']) stage.set(key(name), { failure: { kind: 'http', status: 502 } })
+    let behind = 0
+    stage.set(key('a'), { behind: () => Math.floor((behind += 0.3)) })
+    await stage.pass(2 * HOUR)
+
+    expect(stage.state(key('a'))).toBe(state)
+  })
+
   test('left of three goes on without the others, and is stalled when it stops', async () => {
     const stage = stageOf(THREE)
     await stage.pass(10 * MINUTE)
@@ -481,6 +581,36 @@ describe('an endpoint alone', () => {
 
     expect(stage.codes(key('a'))).toContain('stalled')
     expect(stage.halted('ethereum')).toBe(false)
+  })
+
+  test.each([
+    { names: THREE, left: 1 },
+    { names: FIVE, left: 1 },
+    { names: FIVE, left: 2 },
+  ])('or $left left of $names: the reference head follows, for hours and over a restart', async ({ names, left }) => {
+    const first = stageOf(names)
+    await first.pass(10 * MINUTE)
+    for (const name of names.slice(left)) first.set(key(name), { failure: { kind: 'http', status: 502 } })
+    async function follow(stage: Stage): Promise<void> {
+      for (let minutes = 0; minutes < 180; minutes++) {
+        await stage.pass(MINUTE)
+        expect([minutes, (stage.reference('ethereum') ?? 0) >= stage.height('ethereum') - 1]).toEqual([minutes, true])
+      }
+    }
+    await follow(first)
+    const second = createStage({
+      networks: [{ name: 'ethereum', endpoints: names }],
+      world: first.world,
+      saved: first.killed(),
+    })
+    await follow(second)
+    if (left < 2) return
+    second.set(key('b'), { stuckAt: second.height('ethereum') })
+    await second.pass(5 * MINUTE)
+    for (let minutes = 0; minutes < 60; minutes++) {
+      await second.pass(MINUTE)
+      expect([minutes, second.codes(key('b')).includes('lagging')]).toEqual([minutes, true])
+    }
   })
 
   test('left of three on a chain that halted before is not blamed for the halt', async () => {

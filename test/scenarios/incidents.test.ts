@@ -21,6 +21,14 @@ const AVALANCHE: StageNetwork = {
   endpoints: ['a', 'b', 'c'],
 }
 
+const FIVE = ['a', 'b', 'c', 'd', 'e']
+const SHARDED: StageNetwork = {
+  name: 'multiversx',
+  network: { family: 'multiversx', blockTimeMs: 6000 },
+  endpoint: { shards: [0, 1, 4294967295] },
+  endpoints: FIVE,
+}
+
 /** When this endpoint was first polled from then on. */
 function firstPoll(stage: Stage, key: string, from: number): number {
   return stage.pollsOf(key).find((at) => at > from) ?? Number.NaN
@@ -436,41 +444,96 @@ describe('a halt of the whole chain', () => {
   })
 
   test('of a single shard is one too, and ends when that shard advances', async () => {
-    const shards = [0, 1, 4294967295]
-    const stage = createStage({
-      networks: [
-        {
-          name: 'multiversx',
-          network: { family: 'multiversx', blockTimeMs: 6000 },
-          endpoint: { shards },
-          endpoints: ['a', 'b', 'c'],
-        },
-      ],
-    })
+    const stage = createStage({ networks: [SHARDED] })
     await stage.pass(10 * MINUTE)
     const stuckAt = stage.height('multiversx')
-    for (const name of ['a', 'b', 'c']) stage.set(`multiversx/${name}`, { shard: 1, stuckAt })
+    for (const name of FIVE) stage.set(`multiversx/${name}`, { shard: 1, stuckAt })
     await stage.pass(20 * MINUTE)
     const open = only(stage.open())
-    stage.reconfigure([
-      {
-        name: 'multiversx',
-        network: { family: 'multiversx', blockTimeMs: 6000 },
-        endpoint: { shards },
-        endpoints: ['a', 'b', 'c'],
-      },
-    ])
+    stage.reconfigure([SHARDED])
     await stage.pass(10 * MINUTE)
     const still = only(stage.open())
-    for (const name of ['a', 'b', 'c']) stage.set(`multiversx/${name}`)
+    for (const name of FIVE) stage.set(`multiversx/${name}`)
     await stage.pass(5 * MINUTE)
 
     expect(open).toMatchObject({ cause: 'halted', endpoint: null })
-    expect(open.conditions[0]?.message).toBe('no new block on shard 1, on any of 3 endpoints')
+    expect(open.conditions[0]?.message).toBe('no new block on shard 1, on any of 5 endpoints')
     expect(still.id).toBe(open.id)
     expect(stage.open()).toEqual([])
     expect(stage.incidents()).toHaveLength(1)
     expect(stage.accused()).toEqual([])
+  })
+})
+
+describe('an event of one shard', () => {
+  const key = (name: string) => `multiversx/${name}`
+  const ofEndpoints = (stage: Stage) => stage.open().filter(({ endpoint }) => endpoint !== null)
+  const ofNetwork = (stage: Stage) => stage.open().filter(({ endpoint }) => endpoint === null)
+
+  async function sharded(): Promise<Stage> {
+    return await wellFor(10 * MINUTE, createStage({ networks: [SHARDED] }))
+  }
+
+  function halt(stage: Stage): void {
+    for (const name of FIVE) stage.set(key(name), { shard: 1, stuckAt: stage.height('multiversx') })
+  }
+
+  test('hides no endpoint that lags on another shard, before and after a halt is known', async () => {
+    for (const laterMs of [0, 10 * SECOND, 20 * MINUTE]) {
+      const stage = await sharded()
+      const stuckAt = stage.height('multiversx')
+      halt(stage)
+      await stage.pass(laterMs)
+      stage.set(key('a'), { stuckAt })
+      await stage.pass(15 * MINUTE)
+
+      expect(only(ofNetwork(stage))).toMatchObject({ cause: 'halted', conditions: [{ shards: [1] }] })
+      expect(only(ofEndpoints(stage))).toMatchObject({ endpoint: 'a', state: 'down' })
+      expect(only(ofEndpoints(stage)).conditions[0]?.shards).toContain(0)
+    }
+  })
+
+  test('hides no endpoint that lags on another shard during a fork', async () => {
+    const stage = await sharded()
+    const from = stage.height('multiversx') + 1
+    for (const name of ['d', 'e']) stage.set(key(name), { shard: 1, branch: { from, name: 'other' } })
+    stage.set(key('a'), { stuckAt: from - 1 })
+    await stage.pass(10 * MINUTE)
+
+    expect(only(ofNetwork(stage))).toMatchObject({ cause: 'forked', conditions: [{ shards: [1] }] })
+    expect(only(ofEndpoints(stage))).toMatchObject({ endpoint: 'a', conditions: [{ code: 'lagging' }, {}] })
+  })
+
+  test('is the only incident while an endpoint lags on no other shard, also over a restart', async () => {
+    const first = await sharded()
+    halt(first)
+    await first.pass(10 * MINUTE)
+    first.set(key('a'), { shard: 1, stuckAt: first.height('multiversx') - 300 })
+    await first.pass(10 * MINUTE)
+    const before = only(first.open())
+    expect(first.state(key('a'))).toBe('down')
+    const saved = first.saved()
+    await first.stop()
+
+    const second = createStage({ networks: [SHARDED], world: first.world, saved })
+    await second.pass(10 * MINUTE)
+
+    expect(second.state(key('a'))).toBe('down')
+    expect(only(second.open()).id).toBe(before.id)
+    expect(second.incidents()).toHaveLength(1)
+  })
+
+  test('names all shards that it is about, once others halt too', async () => {
+    const stage = await sharded()
+    const stuckAt = stage.height('multiversx')
+    halt(stage)
+    await stage.until(() => stage.halted('multiversx'), 5 * MINUTE)
+    const first = only(stage.open())
+    for (const name of FIVE) stage.set(key(name), { stuckAt })
+    await stage.pass(5 * MINUTE)
+
+    expect(only(stage.open())).toMatchObject({ id: first.id, conditions: [{ shards: [0, 1, 4294967295] }] })
+    expect(only(stage.open()).conditions[0]?.message).toContain('on shard 0, shard 1, metachain,')
   })
 })
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { subjectOf } from '../../src/core/incident/incident.ts'
-import { othersOf } from '../../src/notify/others.ts'
+import { othersOf } from '../../src/notify/other-endpoints.ts'
 import { network } from '../support/network.ts'
 import { createStage, type Stage, type StageEndpoint, type StageOptions } from '../support/stage.ts'
 

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { Incident } from '../../src/core/incident/incident.ts'
+import { createRandom } from '../proof/random.ts'
 import {
   createStage,
   type Node,
@@ -294,6 +295,25 @@ describe('an event of the whole network', () => {
     return only(found)
   }
 
+  test.each([
+    { what: 'halted', said: ['network halted'] },
+    { what: 'forked', said: ['network forked'] },
+  ])('is known all the time over a reload: $what', async ({ what, said }) => {
+    const stage = createStage({ networks: [{ name: 'ethereum', endpoints: ['a', 'b', 'c', 'd'] }] })
+    await stage.pass(10 * MINUTE)
+    if (what === 'halted') stage.halt('ethereum', true)
+    else for (const name of ['c', 'd']) stage.set(`ethereum/${name}`, { branch: { from: 1050, name: 'other' } })
+    await stage.pass(10 * MINUTE)
+
+    stage.reconfigure([{ name: 'ethereum', endpoints: ['a', 'c'] }])
+    await stage.pass(5 * MINUTE)
+    stage.reconfigure([{ name: 'ethereum', endpoints: ['a', 'new', 'c'] }])
+    await stage.pass(3 * SECOND)
+
+    expect({ halted: stage.halted('ethereum'), forked: stage.forked('ethereum') }).toMatchObject({ [what]: true })
+    expect(stage.log.map(({ message }) => message).filter((message) => message.startsWith('network'))).toEqual(said)
+  })
+
   test('a halt continues over restarts as one incident, and ends at the next block', async () => {
     const first = createStage()
     await first.pass(10 * MINUTE)
@@ -368,4 +388,38 @@ describe('an event of the whole network', () => {
     expect(same(second.incidents(), id).closedAt).not.toBeNull()
     expect(lately(second, 'incident opened')).toBe(0)
   })
+})
+
+test('reloads change no verdict, halt or fork, whatever happens to the nodes', async () => {
+  async function story(seed: number, reloads: boolean) {
+    const random = createRandom(seed)
+    const names = 'abcdef'.slice(0, 2 + (seed % 4)).split('')
+    const networks = [{ name: 'ethereum', endpoints: names, network: { blockTimeMs: 2 * SECOND * (1 + random()) } }]
+    const stage = createStage({ networks })
+    await stage.pass(5 * MINUTE)
+    for (let time = 0; time < 12; time++) {
+      const height = stage.height('ethereum')
+      const behaviours: Node[] = [
+        {},
+        {},
+        REFUSED,
+        { behind: 5 },
+        { behind: -1e9 },
+        { stuckAt: height },
+        { branch: { from: height, name: `other${time}` } },
+      ]
+      const name = names[Math.floor(random() * names.length)]
+      stage.set(`ethereum/${name}`, behaviours[Math.floor(random() * behaviours.length)])
+      stage.halt('ethereum', random() < 0.2)
+      await stage.pass(random() * 3 * MINUTE)
+      if (reloads) stage.reconfigure(networks)
+      await stage.pass(MINUTE)
+    }
+    const ofNetwork = stage.log.flatMap(({ message }) => (message.startsWith('network') ? [message] : []))
+    await stage.stop()
+    return { accused: stage.accused().map(({ key, codes }) => [key, ...codes]), ofNetwork }
+  }
+
+  for (let seed = 0; seed < 12; seed++)
+    expect([seed, await story(seed, true)]).toEqual([seed, await story(seed, false)])
 })

@@ -6,12 +6,11 @@ import type { Network, Shard, Thresholds } from '../../src/core/network.ts'
 import { createObserver } from '../../src/core/observer/observer.ts'
 import type { Comparison, Liveness, PollResult, ShardHead } from '../../src/core/poll-result.ts'
 import { type Interval, intervalsOf } from '../../src/core/verdict/availability.ts'
+import { type ClockWatch, watchClock } from '../../src/poll/clock-watch.ts'
 import { createIncidentRecorder } from '../../src/poll/incident-recorder.ts'
-import { createMaintenanceCalendar, type PlannedWindow } from '../../src/poll/maintenance-calendar.ts'
-import { maintainedTimes } from '../../src/poll/maintenance-plan.ts'
+import { createMaintenanceCalendar, maintainedTimes, type PlannedWindow } from '../../src/poll/maintenance-calendar.ts'
 import { createPoller } from '../../src/poll/poller.ts'
 import { createScheduler } from '../../src/poll/scheduler.ts'
-import { type SelfWatch, watchSelf } from '../../src/poll/self-watch.ts'
 import { type Board, createBoard, shownState } from '../../src/state/board.ts'
 import { createIncidentLog } from '../../src/state/incident-log.ts'
 import type { IncidentRecord, PollRecord, SavedHealth, Store } from '../../src/store/store.ts'
@@ -166,7 +165,7 @@ type Compare = (heads: readonly ShardHead[]) => readonly Comparison[]
 
 const FIRST_HEIGHT = 1000
 const TIMEOUT_MS = 5000
-const UNWATCHED: SelfWatch = { check() {}, stop() {} }
+const UNWATCHED: ClockWatch = { check() {}, stop() {} }
 const LONGEST_POLL_MS = 60_000
 const HOUR_MS = 3_600_000
 
@@ -313,7 +312,7 @@ export function createStage(options: StageOptions = {}): Stage {
     })
   }
 
-  const selfWatch = (options.unwatched === true ? () => UNWATCHED : watchSelf)({
+  const clockWatch = (options.unwatched === true ? () => UNWATCHED : watchClock)({
     clock,
     onJump(byMs) {
       observer.clockStepped(clock.monotonic(), byMs)
@@ -324,7 +323,7 @@ export function createStage(options: StageOptions = {}): Stage {
   const poller = createPoller({
     prober: { poll: (of, _signal, compare) => poll(of, compare) },
     observer,
-    checkSelf: () => selfWatch.check(),
+    checkSelf: () => clockWatch.check(),
     board,
     recorder: createIncidentRecorder({ incidents, store: { saveIncident }, log }),
     store: {
@@ -503,7 +502,7 @@ export function createStage(options: StageOptions = {}): Stage {
     killed(lostMs = 250) {
       settleUntil(clock.monotonic() - lostMs)
       unwritten = []
-      selfWatch.stop()
+      clockWatch.stop()
       calendar.stop()
       void scheduler.stop()
       return whatIsWritten()
@@ -513,7 +512,7 @@ export function createStage(options: StageOptions = {}): Stage {
     reconfigure: (networks, windows = []) => configure(networks, windows),
 
     async stop() {
-      selfWatch.stop()
+      clockWatch.stop()
       calendar.stop()
       const stopped = scheduler.stop()
       await clock.advance(60_000)

@@ -5,12 +5,15 @@ import { type Block, createLineage, createParentTrust, parentOf } from './block-
 import type { Fork } from './branch-votes.ts'
 import { type BranchStanding, createBranches } from './branches.ts'
 import type { HeightTally } from './height-tally.ts'
-import { createKnownHeads, type SeenHead } from './known-heads.ts'
+import { createKnownHeads, type KnownHeads, type SeenHead } from './known-heads.ts'
 import { createProgress } from './progress.ts'
 import { type ChainReference, createReferenceHead } from './reference-head.ts'
 
 /** The recent heads of one chain (one shard) by endpoint, and the chain's state that follows from them. */
 export interface ChainView {
+  readonly options: ChainViewOptions
+  /** Those with a known head. */
+  endpoints(): Iterable<string>
   /** Adds a head that an endpoint reported. `compared`: the further blocks that were requested from it. */
   add(endpoint: string, head: Head, at: UnixMs, compared?: readonly Block[]): HeadMove
   /**
@@ -78,7 +81,7 @@ export interface ChainStanding {
   readonly lagConfirmed: number
   /** How long the network has advanced without it; `null` if shorter than `stallMs`. */
   readonly stalledForMs: number | null
-  /** Age of its block if there is no endpoint to compare it with, otherwise `null`. */
+  /** Age of its block if that counts, because no other endpoint is there to compare it with; otherwise `null`. */
   readonly ageMs: number | null
   /** `null` if its branch is unknown or not confirmed. */
   readonly branch: BranchStanding | null
@@ -95,7 +98,7 @@ export function createChainView(options: ChainViewOptions): ChainView {
   const answering = () => heads.recent.size
   const pace = createBlockPace(options)
   const reference = createReferenceHead({ ...options, heads, pace })
-  const progress = createProgress({ reference, pace, answering, stallMs })
+  const progress = createProgress({ ...options, reference, pace, answering })
   const branches = createBranches({
     reached: (height) => heads.recent.reached(height),
     answering,
@@ -132,12 +135,15 @@ export function createChainView(options: ChainViewOptions): ChainView {
   }
 
   return {
+    options,
+    endpoints: heads.endpoints,
+
     add(endpoint, head, at, compared = NOTHING_COMPARED) {
       const before = heads.seen(endpoint)
       // After a restart or a reload, the other endpoints' heads are known.
       if (reference.current === null) update(at)
       const advanced = heads.add(endpoint, head, at)
-      progress.noteAnswer(endpoint, advanced, head.height, at)
+      progress.noteAnswer(endpoint, advanced, head, at)
       reference.markChanged(head)
       update(at)
       if (advanced) progress.updateLeader(endpoint, before, head, at)
@@ -196,16 +202,15 @@ export function createChainView(options: ChainViewOptions): ChainView {
       if (seen === undefined || agreed === null) return null
       const { head, advancedAt } = seen
       const behindMs = progress.advancedPastAt(head.height) - advancedAt
-      // The only endpoint that answers cannot be compared.
       const isOnly = answering() === 1 && heads.isRecent(endpoint) && haltedSince(now) === null
-      const standsAlone = isOnly && now - advancedAt >= stallMs
       return {
         head,
         advancedAt,
         lagBlocks: Math.max(0, agreed.height - head.height),
         lagConfirmed: Math.max(0, Math.min(agreed.height, halfReached()) - head.height),
         stalledForMs: behindMs >= stallMs ? now - advancedAt : null,
-        ageMs: isAlone || standsAlone ? Math.max(0, now - head.timestamp) : null,
+        ageMs:
+          isAlone || (isOnly && isJudgedByAge(options, heads, seen, now)) ? Math.max(0, now - head.timestamp) : null,
         branch: branches.standing(endpoint),
       }
     },
@@ -232,9 +237,7 @@ export function createChainView(options: ChainViewOptions): ChainView {
       reference.markChanged(null)
     },
 
-    shift(ms) {
-      for (const part of [heads, reference, progress, branches]) part.shift(ms)
-    },
+    shift: (ms) => [heads, reference, progress, branches].forEach((part) => part.shift(ms)),
   }
 }
 
@@ -253,6 +256,22 @@ function isPossible(
   if (blocks < -lagBlocks) return false
   const isCatchingUp = to.height <= agreedHeight + lagBlocksDown
   return isCatchingUp || blocks <= lagBlocksDown + maxBlocksIn(ms, blockTimeMs)
+}
+
+/**
+ * Whether the age of its block counts, for the only endpoint that answers: it stands still, or the others have had the time
+ * to answer. If their blocks were old when they were first seen, the chain's clock may be wrong.
+ */
+function isJudgedByAge(
+  { stallMs, recentMs }: ChainViewOptions,
+  { aloneSince, heads }: KnownHeads,
+  own: SeenHead,
+  now: UnixMs,
+): boolean {
+  if (now - own.advancedAt >= stallMs) return true
+  if (aloneSince === null || now - aloneSince < recentMs) return false
+  for (const other of heads()) if (other !== own && other.advancedAt - other.head.timestamp >= stallMs) return false
+  return true
 }
 
 /** Whether only other blocks were reported at its height. The only endpoint is compared with its own earlier ones. */

@@ -7,6 +7,8 @@ export interface KnownHeads {
   /** Includes endpoints that no longer answer: a block that existed still exists without them. */
   readonly all: HeightTally
   readonly recent: HeightTally
+  /** Since when only one endpoint answers; `null` if several do, or none. */
+  readonly aloneSince: UnixMs | null
   endpoints(): Iterable<string>
   recentEndpoints(): Iterable<string>
   isRecent(endpoint: string): boolean
@@ -57,6 +59,7 @@ export function createKnownHeads(jitterBlocks: number): KnownHeads {
   const all = createHeightTally()
   const recent = createHeightTally()
   const ends = createEnds()
+  let aloneSince: UnixMs | null = null
   /** Endpoints by hash, at the height of the last `isMostReported` call. */
   const counted = { height: -1, byHash: new Map<string, number>() }
 
@@ -109,6 +112,9 @@ export function createKnownHeads(jitterBlocks: number): KnownHeads {
   return {
     all,
     recent,
+    get aloneSince() {
+      return aloneSince
+    },
     endpoints: () => known.keys(),
     *recentEndpoints() {
       for (let link = ends.after; link !== ends; link = link.after) yield (link as KnownHead).endpoint
@@ -147,6 +153,7 @@ export function createKnownHeads(jitterBlocks: number): KnownHeads {
       setHead(entry, seen)
       setAnswered(entry, at)
       entry.readAt = at
+      aloneSince = recent.size > 1 ? null : (aloneSince ?? at)
       return advanced
     },
 
@@ -177,6 +184,7 @@ export function createKnownHeads(jitterBlocks: number): KnownHeads {
     },
 
     shift(ms) {
+      if (aloneSince !== null) aloneSince += ms
       for (const one of known.values()) {
         one.seen = { ...one.seen, advancedAt: one.seen.advancedAt + ms }
         if (one.readAt !== null) one.readAt += ms

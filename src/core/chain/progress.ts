@@ -1,6 +1,6 @@
 import type { Head } from '../poll-result.ts'
 import type { UnixMs } from '../time.ts'
-import type { BlockPace } from './block-pace.ts'
+import { type BlockPace, maxBlocksIn } from './block-pace.ts'
 import type { SeenHead } from './known-heads.ts'
 import type { ReferenceHead } from './reference-head.ts'
 
@@ -9,9 +9,10 @@ export interface Progress {
   readonly lastAdvanceAt: UnixMs
   /**
    * Call it for every head that an endpoint reports, before the reference head is updated; `advanced`: its height grew. An
-   * endpoint that catches up below the reference head shows neither that the chain advances nor that it does not.
+   * endpoint that catches up below the reference head shows neither that the chain advances nor that it does not, nor
+   * does one that is further ahead than the chain can be.
    */
-  noteAnswer(endpoint: string, advanced: boolean, height: number, at: UnixMs): void
+  noteAnswer(endpoint: string, advanced: boolean, head: Head, at: UnixMs): void
   /** Call it after the reference head was updated. Detects an endpoint that advances while all others may be stuck. */
   updateLeader(endpoint: string, before: SeenHead | undefined, head: Head, at: UnixMs): void
   /** When the chain was last seen to advance past this height: an endpoint at this height could have followed. */
@@ -30,9 +31,10 @@ export interface ProgressOptions {
   /** Number of endpoints that answered recently. */
   readonly answering: () => number
   readonly stallMs: number
+  readonly lagBlocksDown: number
 }
 
-export function createProgress({ reference, pace, answering, stallMs }: ProgressOptions): Progress {
+export function createProgress({ reference, pace, answering, stallMs, lagBlocksDown }: ProgressOptions): Progress {
   let lastAdvanceAt = Number.NEGATIVE_INFINITY
   /** The endpoint that last passed the reference head at a plausible pace: all others may be stuck. */
   let leader: { readonly endpoint: string; readonly height: number; advancedAt: UnixMs } | null = null
@@ -42,14 +44,29 @@ export function createProgress({ reference, pace, answering, stallMs }: Progress
   let otherAt = Number.NEGATIVE_INFINITY
   /** Remains set until an endpoint advances, even if some endpoints stop answering in the meantime. */
   let halted = false
+  /** Heights of endpoints that were ahead by more blocks than fit between the timestamps, and have not gone back since. */
+  const impossible = new Map<string, number>()
+
+  /** Compares only the chain's own times, because its clocks and ours may differ. */
+  function isImpossible(endpoint: string, { height, timestamp }: Head): boolean {
+    const agreed = reference.current
+    if (agreed === null) return false
+    const lead = height - agreed.height
+    const possible = lagBlocksDown + maxBlocksIn(timestamp - (agreed.timestamp ?? 0), pace.shortestMs())
+    const remains = lead > lagBlocksDown && height >= (impossible.get(endpoint) ?? Number.POSITIVE_INFINITY)
+    if (remains || lead > possible) impossible.set(endpoint, height)
+    else impossible.delete(endpoint)
+    return impossible.has(endpoint)
+  }
 
   return {
     get lastAdvanceAt() {
       return lastAdvanceAt
     },
 
-    noteAnswer(endpoint, advanced, height, at) {
-      if (advanced && height <= (reference.current?.height ?? -1)) return
+    noteAnswer(endpoint, advanced, head, at) {
+      if (isImpossible(endpoint, head)) return
+      if (advanced && head.height <= (reference.current?.height ?? -1)) return
       if (newestBy !== endpoint) otherAt = newestAt
       newestBy = endpoint
       newestAt = at
@@ -58,7 +75,7 @@ export function createProgress({ reference, pace, answering, stallMs }: Progress
 
     updateLeader(endpoint, before, head, at) {
       const agreed = reference.current
-      if (before === undefined || agreed === null || head.height <= agreed.height) return
+      if (before === undefined || agreed === null || head.height <= agreed.height || impossible.has(endpoint)) return
       const isPlausible =
         pace.isPlausible(head.height - agreed.height, at - agreed.advancedAt) &&
         pace.isPlausible(head.height - before.head.height, at - before.advancedAt) &&
@@ -84,6 +101,7 @@ export function createProgress({ reference, pace, answering, stallMs }: Progress
 
     forget(endpoint) {
       if (leader?.endpoint === endpoint) leader = null
+      impossible.delete(endpoint)
     },
 
     restore(advancedAt) {

@@ -45,6 +45,7 @@ export function createReferenceHead(options: ReferenceOptions): ReferenceHead {
   const { heads, pace, blockTimeMs, lagBlocks, lagBlocksDown } = options
   const higherOfTwo = createTwoEndpointRule(options)
   let current: AgreedHead | null = null
+  let past: { readonly height: number; readonly reachedAt: UnixMs } | null = null
   let hasChanged = false
   /** An endpoint reported a different block at the reference height. */
   let isDisputed = false
@@ -80,6 +81,15 @@ export function createReferenceHead(options: ReferenceOptions): ReferenceHead {
 
   function highestPossible({ height, advancedAt }: AgreedHead, now: UnixMs): number {
     return height + lagBlocks + maxBlocksIn(now - advancedAt, blockTimeMs)
+  }
+
+  /** The highest block now, by the time since an endpoint reached this height, which all known heads give. */
+  function highestSince(height: number, now: UnixMs): number {
+    if (past?.height !== height) {
+      const reached = [...heads.heads()].filter(({ head }) => head.height === height)
+      past = { height, reachedAt: reached.reduce((latest, { advancedAt }) => Math.max(latest, advancedAt), 0) }
+    }
+    return height + lagBlocksDown + maxBlocksIn(now - past.reachedAt, blockTimeMs)
   }
 
   function agreedHeight(endpoints: Iterable<string>, heights: HeightTally, now: UnixMs): number | null {
@@ -129,13 +139,12 @@ export function createReferenceHead(options: ReferenceOptions): ReferenceHead {
         return
       }
       const present = agreedHeight(heads.recentEndpoints(), heads.recent, now) ?? earlier
-      const elapsedMs = now - (current?.advancedAt ?? lastAdvanceAt)
-      const possible = earlier + lagBlocksDown + maxBlocksIn(elapsedMs, blockTimeMs)
-      const height = present > earlier && present <= possible ? present : earlier
+      const height = present > earlier && present <= highestSince(earlier, now) ? present : earlier
       setHeight(height, now, lastAdvanceAt)
     },
 
     shift(ms) {
+      past = null
       if (current !== null) current = { ...current, advancedAt: current.advancedAt + ms }
     },
   }

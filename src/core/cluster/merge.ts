@@ -1,6 +1,6 @@
 import type { Endpoint } from '../endpoint.ts'
 import type { UnixMs } from '../time.ts'
-import { type Condition, type ConditionCode, severity, VERDICTS, type Verdict } from '../verdict/condition.ts'
+import { type Condition, type ConditionCode, severity, shardsOf, VERDICTS, type Verdict } from '../verdict/condition.ts'
 import { type Health, unpolled } from '../verdict/health.ts'
 import { type Place, placeOf, type Vote, validUntil } from './vote.ts'
 
@@ -201,7 +201,8 @@ function mergedCondition(said: readonly Said[], needed: number, state: Verdict):
   const { code, message } = first.condition
   const isAlone = backers.every(({ condition }) => condition.isAlone === true)
   const from = `${message} (from ${listed(backers.map(({ vantage }) => vantage))})`
-  return { code, verdict, message: from, since, ...(isAlone && { isAlone }) }
+  const shards = shardsOf(backers.map(({ condition }) => condition))
+  return { code, verdict, message: from, since, ...(isAlone && { isAlone }), shards }
 }
 
 function partialOf(counted: readonly Vote[], since: UnixMs): Condition {

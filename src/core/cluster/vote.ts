@@ -4,6 +4,9 @@ import { type Condition, type State, severity } from '../verdict/condition.ts'
 import type { HeadStanding, Health } from '../verdict/health.ts'
 import type { NetworkFork, NetworkReference } from '../verdict/network-chains.ts'
 
+/** What a daemon alone sees is one place. */
+export const ALONE = 'default'
+
 /** What a vantage says of one endpoint. `health.endpoint` is the reader's own configuration. */
 export interface Vote {
   readonly vantage: string

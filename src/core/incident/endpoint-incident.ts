@@ -1,7 +1,8 @@
 import type { UnixMs } from '../time.ts'
 import { type Verdict, worst } from '../verdict/condition.ts'
 import type { Health } from '../verdict/health.ts'
-import type { Incident, IncidentCondition } from './incident.ts'
+import { FLAPPING_AFTER, RECOVERED_AFTER_INTERVALS } from './flapping.ts'
+import type { Incident } from './incident.ts'
 import { changedSince, changeOf, mergeConditions, sameChange, withChange } from './incident-changes.ts'
 
 /** Opens an endpoint's incident, dated back to the first bad poll. `earlier`: number of related recent incidents. */
@@ -42,44 +43,6 @@ export interface Beginning {
 /** When it began, without planned maintenance. */
 export function countedFrom({ openedAt, plannedUntil }: Pick<Incident, 'openedAt' | 'plannedUntil'>): UnixMs {
   return plannedUntil ?? openedAt
-}
-
-/** This many related incidents are flapping. */
-export const FLAPPING_AFTER = 3
-/** For incidents with any conditions. Ten minutes at the default interval. */
-const FLAPPING_WINDOW_INTERVALS = 40
-/** For incidents that share a condition. One hour at the default interval. */
-const SAME_CONDITION_WINDOW_INTERVALS = 240
-/** A flapping incident closes after this many good intervals, and reopens at another failure within a window. */
-export const RECOVERED_AFTER_INTERVALS = 10
-/** Closed incidents kept per endpoint. If more of them fitted into a window, they would be one flapping incident. */
-export const MAX_CLOSED = 16
-
-/** The part of a closed incident that tells whether the next one is related. */
-export interface ClosedIncident {
-  readonly at: UnixMs
-  readonly codes: ReadonlySet<IncidentCondition['code']>
-}
-
-export function closedIncidentOf(incident: Incident): ClosedIncident {
-  return { at: incident.closedAt ?? incident.openedAt, codes: new Set(incident.conditions.map(({ code }) => code)) }
-}
-
-/** Whether an incident that begins at `openedAt` is related to a closed one. */
-export function isRelatedTo({ endpoint, conditions }: Health, openedAt: UnixMs): (closed: ClosedIncident) => boolean {
-  const present = conditions.map(({ code }) => code)
-  return (closed) => isRecurrence(closed, present, openedAt, endpoint.intervalMs)
-}
-
-export function isRecurrence(
-  { at, codes }: ClosedIncident,
-  present: readonly IncidentCondition['code'][],
-  openedAt: UnixMs,
-  intervalMs: number,
-): boolean {
-  const intervals = (openedAt - at) / intervalMs
-  if (intervals <= FLAPPING_WINDOW_INTERVALS) return true
-  return intervals <= SAME_CONDITION_WINDOW_INTERVALS && present.some((code) => codes.has(code))
 }
 
 export function reopenIncident(incident: Incident, health: Health, verdict: Verdict, from: UnixMs): Incident {

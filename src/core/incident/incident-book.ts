@@ -5,18 +5,17 @@ import { type ConfirmationState, conditionsOf } from '../verdict/confirm.ts'
 import type { Health } from '../verdict/health.ts'
 import {
   type Beginning,
-  closedIncidentOf,
   closeIncident,
   continueIncident,
   countedFrom,
-  isRelatedTo,
   openIncident,
   recoverIncident,
   reopenIncident,
 } from './endpoint-incident.ts'
+import { closedIncidentOf, createClosedIncidents, createClosedOutages, isRelatedTo } from './flapping.ts'
 import type { Incident, IncidentSample } from './incident.ts'
-import { isPartOf, isRelativeOnly } from './incident-changes.ts'
-import { createClosedIncidents, createClosedOutages, createMaintenanceMemory } from './incident-memory.ts'
+import { isOnlyOf, isPartOf } from './incident-changes.ts'
+import { createMaintenanceMemory } from './maintenance-memory.ts'
 import { beginEvent, continueEvent, endEvent, type NetworkEvent } from './network-event.ts'
 
 /**
@@ -234,7 +233,7 @@ function absorb(open: Map<EndpointKey, Incident>, by: Incident, at: UnixMs): Inc
   const startOf = by.cause === 'outage' ? countedFrom : ({ openedAt }: Incident) => openedAt
   for (const [key, incident] of open) {
     if (incident.network !== by.network || startOf(incident) < startOf(by)) continue
-    if (by.cause === 'outage' ? !affected.has(incident.endpoint) : !isRelativeOnly(incident)) continue
+    if (by.cause === 'outage' ? !affected.has(incident.endpoint) : !isOnlyOf(incident, by)) continue
     open.delete(key)
     absorbed.push({ ...closeIncident(incident, at), absorbedBy: by.id })
   }

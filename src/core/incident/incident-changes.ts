@@ -1,5 +1,5 @@
 import type { UnixMs } from '../time.ts'
-import { type Condition, isRelative, severity, type Verdict, worst } from '../verdict/condition.ts'
+import { type Condition, isRelative, severity, shardsOf, type Verdict, worst } from '../verdict/condition.ts'
 import type { Health } from '../verdict/health.ts'
 import { type Incident, type IncidentChange, type IncidentCondition, MAX_CHANGES } from './incident.ts'
 
@@ -30,16 +30,17 @@ export function mergeConditions(
       state: worst([condition.state, still.verdict]),
       message: still.message,
       isAlone: still.isAlone,
+      shards: still.shards,
     }
   })
-  for (const { code, verdict, message, isAlone, since } of present) {
+  for (const { code, verdict, message, isAlone, shards, since } of present) {
     if (held.some((condition) => condition.code === code)) continue
     const last = merged.findLastIndex((condition) => condition.code === code)
     const earlier = merged[last]
     // At the limit, a recurring condition extends its earlier entry, so that a flapping node adds no more.
     if (earlier !== undefined && merged.length >= MAX_CHANGES)
-      merged[last] = { ...earlier, state: worst([earlier.state, verdict]), message, isAlone, until: null }
-    else merged.push({ code, state: verdict, message, isAlone, since: Math.max(since, from), until: null })
+      merged[last] = { ...earlier, state: worst([earlier.state, verdict]), message, isAlone, shards, until: null }
+    else merged.push({ code, state: verdict, message, isAlone, shards, since: Math.max(since, from), until: null })
   }
   return merged
 }
@@ -93,18 +94,26 @@ function affectingState(conditions: readonly Condition[]): readonly Condition[] 
   return conditions.filter((condition) => condition.verdict !== 'up')
 }
 
-/** Whether these conditions are only part of a network-wide event. */
+/** Whether these conditions are only part of network-wide events. */
 export function isPartOf(
   { conditions, since }: Pick<Health, 'conditions' | 'since'>,
   events: readonly Incident[],
 ): boolean {
-  const present = affectingState(conditions)
-  if (present.length === 0 || !present.every(({ code }) => isRelative(code))) return false
-  return events.some(({ openedAt }) => since >= openedAt)
+  const begun = events.filter(({ openedAt }) => since >= openedAt)
+  return begun.length > 0 && areOf(affectingState(conditions), begun)
 }
 
 /** Whether the incident of an endpoint is only a part of an event of the whole network. */
-export function isRelativeOnly({ conditions }: Incident): boolean {
-  const present = conditions.filter(({ until }) => until === null)
-  return present.length > 0 && present.every(({ code }) => isRelative(code))
+export function isOnlyOf({ conditions }: Incident, event: Incident): boolean {
+  return areOf(conditions.filter(isOpen), [event])
 }
+
+/** A chain that halted or forked explains nothing about the other shards. */
+function areOf(present: readonly Pick<IncidentCondition, 'code' | 'shards'>[], events: readonly Incident[]): boolean {
+  const explained = shardsOf(events.flatMap(({ conditions }) => conditions.filter(isOpen)))
+  const isExplained = ({ code, shards }: Pick<IncidentCondition, 'code' | 'shards'>) =>
+    isRelative(code) && (shards === undefined || shards.every((shard) => explained?.includes(shard) !== false))
+  return present.length > 0 && present.every(isExplained)
+}
+
+const isOpen = ({ until }: IncidentCondition) => until === null

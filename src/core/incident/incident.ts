@@ -16,6 +16,7 @@ export interface IncidentCondition {
   /** The latest sentence. */
   readonly message: string
   readonly isAlone?: Condition['isAlone']
+  readonly shards?: Condition['shards']
   readonly since: UnixMs
   /** `null` while it holds. */
   readonly until: UnixMs | null

@@ -1,7 +1,8 @@
 import type { MaintenanceSpan } from '../maintenance.ts'
 import type { UnixMs } from '../time.ts'
 import { type Verdict, worst } from '../verdict/condition.ts'
-import { type Beginning, closedIncidentOf, closeIncident, FLAPPING_AFTER, isRecurrence } from './endpoint-incident.ts'
+import { type Beginning, closeIncident } from './endpoint-incident.ts'
+import { closedIncidentOf, FLAPPING_AFTER, isRecurrence } from './flapping.ts'
 import {
   type Incident,
   type IncidentCause,
@@ -29,6 +30,8 @@ export interface NetworkEvent {
   readonly intervalMs: number | null
   /** A sentence for people. */
   readonly message: string
+  /** Absent if it is not about shards. */
+  readonly shards?: IncidentCondition['shards']
   /** Names of the endpoints that show it. */
   readonly affected: readonly string[]
   /** The planned maintenance of the endpoints: no incident opens before its end. Otherwise `null`. */
@@ -44,7 +47,7 @@ export function beginEvent(
   now: UnixMs,
   closed: readonly Incident[],
 ): Incident {
-  const { cause, provider, state, code, message, affected } = event
+  const { cause, provider, state, code, message, shards, affected } = event
   const related = closed.filter((earlier) => isEarlierOutage(earlier, event, openedAt))
   const last = related.at(-1)
   if (last?.flapping === true) return reopened(last, event, samples, plannedUntil ?? openedAt)
@@ -59,7 +62,7 @@ export function beginEvent(
     plannedUntil,
     confirmedAt: Math.max(now, openedAt),
     closedAt: null,
-    conditions: [{ code, state, message, since: openedAt, until: null }],
+    conditions: [{ code, state, message, shards, since: openedAt, until: null }],
     changes: [{ at: openedAt, state, codes: [code], samples }],
     flaps: related.length,
     flapping: related.length + 1 >= FLAPPING_AFTER,
@@ -79,7 +82,7 @@ function isEarlierOutage(earlier: Incident, event: NetworkEvent, openedAt: UnixM
 
 function reopened(
   incident: Incident,
-  { state, code, message, affected }: NetworkEvent,
+  { state, code, message, shards, affected }: NetworkEvent,
   samples: readonly IncidentSample[],
   from: UnixMs,
 ): Incident {
@@ -88,27 +91,31 @@ function reopened(
     ...incident,
     state: worst([incident.state, state]),
     closedAt: null,
-    conditions: [...conditions, { code, state, message, since: from, until: null }],
+    conditions: [...conditions, { code, state, message, shards, since: from, until: null }],
     changes: withChange(incident.changes, { at: from, state, codes: [code], samples }),
     flaps: incident.flaps + 1,
     affected: [...new Set([...incident.affected, ...affected])].sort(),
   }
 }
 
-/** Returns the same object unless another endpoint joined, or the state got worse: a longer duration is no change. */
+/**
+ * Returns the same object unless another endpoint joined, the shards changed, or the state got worse: a longer duration is
+ * no change.
+ */
 export function continueEvent(
   incident: Incident,
-  { state, message, affected }: NetworkEvent,
+  { state, message, shards, affected }: NetworkEvent,
   samples: readonly IncidentSample[],
   at: UnixMs,
 ): Incident {
   const before = new Set(incident.affected)
   const joined = affected.filter((name) => !before.has(name))
   const worstState = worst([incident.state, state])
-  if (joined.length === 0 && worstState === incident.state) return incident
+  const isSame = ({ until, shards: known }: IncidentCondition) => until !== null || String(known) === String(shards)
+  if (joined.length === 0 && worstState === incident.state && incident.conditions.every(isSame)) return incident
   const all = [...incident.affected, ...joined].sort()
   const conditions = incident.conditions.map((condition) =>
-    condition.until === null ? { ...condition, state: worst([condition.state, state]), message } : condition,
+    condition.until === null ? { ...condition, state: worst([condition.state, state]), message, shards } : condition,
   )
   const codes = conditions.flatMap(({ code, until }) => (until === null ? [code] : []))
   const change: IncidentChange = { at, state, codes, samples }

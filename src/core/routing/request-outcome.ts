@@ -26,6 +26,32 @@ export type RejectionReason = (typeof REJECTION_REASONS)[number]
 export const REQUEST_OUTCOMES = ['answered', 'node-error', 'cancelled', ...REJECTION_REASONS] as const
 export type RequestOutcome = (typeof REQUEST_OUTCOMES)[number]
 
+export type OutcomeKind = 'answered' | 'node-error' | 'failed' | 'refused' | 'cancelled'
+
+/** A failure is caused by us or the nodes, a refusal by the caller. */
+export const OUTCOME_KINDS: Readonly<Record<RequestOutcome, OutcomeKind>> = {
+  answered: 'answered',
+  'node-error': 'node-error',
+  cancelled: 'cancelled',
+  unparsable: 'refused',
+  'no-request': 'refused',
+  'unknown-method': 'refused',
+  'bad-params': 'refused',
+  'content-type': 'refused',
+  'http-method': 'refused',
+  'unknown-route': 'refused',
+  'too-large': 'refused',
+  'answer-too-large': 'refused',
+  unauthorized: 'refused',
+  forbidden: 'refused',
+  'rate-limited': 'refused',
+  'no-endpoint': 'failed',
+  'all-failed': 'failed',
+  deadline: 'failed',
+  'outcome-unknown': 'failed',
+  overloaded: 'failed',
+}
+
 /** `none`: rejected before the operation was known. */
 export const ASKED_OPERATIONS = [...OPERATIONS, 'none'] as const
 export type AskedOperation = (typeof ASKED_OPERATIONS)[number]

@@ -26,6 +26,11 @@ export function nextStep(operation: Operation, result: AttemptResult, highestKno
   }
 }
 
+/** A read is sent to this many endpoints, including the first. */
+export const MOST_ENDPOINTS = 3
+/** After this many absences, "not found" is the answer. */
+export const MOST_ABSENCES = 3
+
 /** How one endpoint answered, as far as retries depend on it. */
 export type AttemptResult =
   /** `unsent`: the node cannot have read any byte of the request. */

@@ -53,6 +53,14 @@ export interface Finding {
   readonly message: string
   /** Set where no other endpoint tells whether the endpoint or the chain is at fault. */
   readonly isAlone?: true | undefined
+  /** The shards that it was found on; absent if it is not about shards. */
+  readonly shards?: readonly number[] | undefined
+}
+
+/** All shards of these findings; absent if one of them is not about shards. */
+export function shardsOf(findings: readonly Pick<Finding, 'shards'>[]): Finding['shards'] {
+  if (findings.some(({ shards }) => shards === undefined)) return undefined
+  return [...new Set(findings.flatMap(({ shards }) => shards ?? []))]
 }
 
 /** A confirmed finding, with the time of its first poll. */

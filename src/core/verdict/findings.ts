@@ -1,16 +1,15 @@
+import type { ChainStanding } from '../chain/chain-view.ts'
 import { describeFailure, FAILURES, type Failure } from '../failure.ts'
-import type { Thresholds } from '../network.ts'
-import type { Liveness } from '../poll-result.ts'
-import { checkOutcome, type PollResult } from '../poll-result.ts'
+import { type Shard, shardName, type Thresholds } from '../network.ts'
+import { checkOutcome, type Liveness, type PollResult } from '../poll-result.ts'
 import { humanDuration, type UnixMs } from '../time.ts'
-import type { ConditionCode, Finding } from './condition.ts'
-import { ofBranch, ofShard, pushAge, pushStanding, type ShardStanding } from './head-findings.ts'
+import { type ConditionCode, type Finding, shardsOf } from './condition.ts'
 import { ofNothing, pushLiveness } from './liveness-findings.ts'
 
 /**
- * Everything that one poll finds, before confirmation: the rules of all conditions, those of a check in the file of its
- * name. `liveness` is the latest known: it holds until the next liveness check. `timed`: our process ran during the whole
- * poll, so its duration is the node's.
+ * Everything that one poll finds, before confirmation: the rules of all conditions, those of the liveness check in
+ * liveness-findings.ts. `liveness` is the latest known: it holds until the next liveness check. `timed`: our process ran
+ * during the whole poll, so its duration is the node's.
  */
 export function findingsOf(
   result: PollResult,
@@ -106,14 +105,103 @@ function push(findings: Finding[], finding: Finding | null): void {
   if (finding !== null) findings.push(finding)
 }
 
-/** The worst finding of each code: the worst shard decides for a sharded endpoint. */
+/** The worst finding of each code, with all shards that have it: the worst one decides for a sharded endpoint. */
 function oneOfEachCode(findings: readonly Finding[]): readonly Finding[] {
   if (findings.length < 2) return findings
   const byCode = new Map<ConditionCode, Finding>()
   for (const finding of findings) {
     const first = byCode.get(finding.code)
-    if (first === undefined || (first.verdict !== 'down' && finding.verdict === 'down'))
-      byCode.set(finding.code, finding)
+    if (first === undefined) byCode.set(finding.code, finding)
+    else {
+      const worse = first.verdict !== 'down' && finding.verdict === 'down' ? finding : first
+      byCode.set(finding.code, { ...worse, shards: shardsOf([first, finding]) })
+    }
   }
   return [...byCode.values()]
+}
+
+export interface ShardStanding extends ChainStanding {
+  readonly shard: Shard
+  /** The result of `isLagging`. */
+  readonly lagging: boolean
+  readonly lagMs: number
+  readonly blockTimeMs: number
+}
+
+/** Lag behind the network's reference head, and a stall while the network advances. */
+function pushStanding(findings: Finding[], standing: ShardStanding, thresholds: Thresholds): void {
+  if (!standing.lagging && standing.stalledForMs === null) return
+  const where = ofShard(standing.shard)
+  if (standing.lagging) {
+    const blocks = standing.lagBlocks === 1 ? '1 block' : `${standing.lagBlocks} blocks`
+    findings.push({
+      code: 'lagging',
+      verdict: standing.lagBlocks >= thresholds.lagBlocksDown ? 'down' : 'degraded',
+      message: `${where}${blocks} (${humanDuration(standing.lagMs)}) behind`,
+      ...onShard(standing.shard),
+    })
+  }
+  if (standing.stalledForMs !== null) {
+    findings.push({
+      code: 'stalled',
+      verdict: 'degraded',
+      message: `${where}no new block for ${humanDuration(standing.stalledForMs)} while the network advanced`,
+      ...onShard(standing.shard),
+    })
+  }
+}
+
+/** What is to be said of a finding that `isAlone`. */
+export const NOT_COMPARABLE = 'without another endpoint it is unknown whether the endpoint or the chain has stopped'
+
+/** Without another endpoint, only the newest block's age counts: lagging while blocks arrive, stalled when none do. */
+function pushAge(
+  findings: Finding[],
+  standing: ShardStanding,
+  ageMs: number,
+  thresholds: Thresholds,
+  now: UnixMs,
+): void {
+  const { blockTimeMs, shard } = standing
+  const where = ofShard(shard)
+  const stands = now - standing.advancedAt >= thresholds.stallMs
+  const isFarBehind = ageMs >= Math.max(thresholds.stallMs, thresholds.lagBlocksDown * blockTimeMs)
+  const isBehind = ageMs >= Math.max(thresholds.stallMs, thresholds.lagBlocks * blockTimeMs)
+  if (isFarBehind || (isBehind && !stands)) {
+    findings.push({
+      code: 'lagging',
+      verdict: isFarBehind ? 'down' : 'degraded',
+      message: `${where}its newest block is ${humanDuration(ageMs)} old`,
+      ...onShard(shard),
+    })
+  }
+  if (stands && ageMs >= thresholds.stallMs) {
+    findings.push({
+      code: 'stalled',
+      verdict: 'degraded',
+      message: `${where}no new block for ${humanDuration(ageMs)}; ${NOT_COMPARABLE}`,
+      isAlone: true,
+      ...onShard(shard),
+    })
+  }
+}
+
+function ofBranch({ branch, shard }: ShardStanding): Finding | null {
+  if (branch?.side !== 'against') return null
+  const since = branch.agreedAt === null ? '' : `, since block ${branch.agreedAt}`
+  return {
+    code: 'forked',
+    verdict: 'degraded',
+    message: `${ofShard(shard)}different block than the majority at height ${branch.height}${since}`,
+    ...onShard(shard),
+  }
+}
+
+function onShard(shard: Shard): Pick<Finding, 'shards'> | null {
+  return shard === null ? null : { shards: [shard] }
+}
+
+/** Empty if the chain is not sharded. */
+function ofShard(shard: Shard): string {
+  return shard === null ? '' : `${shardName(shard)}: `
 }

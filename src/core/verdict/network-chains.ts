@@ -4,7 +4,7 @@ import type { ChainReference } from '../chain/reference-head.ts'
 import type { Endpoint } from '../endpoint.ts'
 import type { Network, Shard } from '../network.ts'
 import type { UnixMs } from '../time.ts'
-import type { ShardStanding } from './head-findings.ts'
+import type { ShardStanding } from './findings.ts'
 import { isLagging, msPerBlock } from './lag.ts'
 
 /** The chains of one network, one per shard, and the network's events that follow from them. */
@@ -23,6 +23,12 @@ export interface NetworkChains {
   shift(ms: number): void
 }
 
+/** What a reload keeps of a network. */
+export interface KeptChains {
+  readonly chains: NetworkChains
+  readonly kept: ReadonlySet<string>
+}
+
 /** The head that a network's endpoints agree on, for one shard. */
 export interface NetworkReference {
   readonly shard: Shard
@@ -39,15 +45,29 @@ export interface NetworkReference {
 
 export interface NetworkFork extends Fork {
   readonly shard: Shard
+  /** All forked shards; an older version of Heartline named only the first. */
+  readonly shards?: readonly Shard[]
 }
 
-export function createNetworkChains(network: Network, endpoints: readonly Endpoint[]): NetworkChains {
+/** `earlier`: chains that go on where their options are the same, with the endpoints in `kept`. */
+export function createNetworkChains(
+  network: Network,
+  endpoints: readonly Endpoint[],
+  earlier: KeptChains | null = null,
+): NetworkChains {
   const { thresholds, blockTimeMs } = network
   const recentMs = 2 * Math.max(0, ...endpoints.map((endpoint) => endpoint.intervalMs))
   const chains = new Map<Shard, ChainView>()
   for (const shard of new Set(endpoints.flatMap(({ shards }) => shards))) {
-    const isAlone = endpoints.filter(({ shards }) => shards.includes(shard)).length === 1
-    chains.set(shard, createChainView({ ...thresholds, blockTimeMs, recentMs, isAlone }))
+    const polled = endpoints.filter(({ checks, shards }) => checks.includes('head') && shards.includes(shard))
+    const options = { ...thresholds, blockTimeMs, recentMs, isAlone: polled.length === 1 }
+    const known = earlier?.chains.at(shard)
+    const goesOn = known !== undefined && JSON.stringify(known.options) === JSON.stringify(options)
+    const chain = goesOn ? known : createChainView(options)
+    const names = new Set(polled.map(({ name }) => name))
+    const isKept = (name: string) => names.has(name) && earlier?.kept.has(name) === true
+    for (const name of chain.endpoints()) if (!isKept(name)) chain.forget(name)
+    chains.set(shard, chain)
   }
   let references: readonly NetworkReference[] = []
   /** The values from which `references` was made. */
@@ -128,11 +148,10 @@ export function createNetworkChains(network: Network, endpoints: readonly Endpoi
     },
 
     fork() {
-      for (const [shard, chain] of chains) {
-        const fork = chain.fork()
-        if (fork !== null) return { ...fork, shard }
-      }
-      return null
+      const shards = [...chains].flatMap(([shard, chain]) => (chain.isForked() ? [shard] : []))
+      const [shard] = shards
+      const fork = shard === undefined ? undefined : chains.get(shard)?.fork()
+      return shard === undefined || !fork ? null : { ...fork, shard, shards }
     },
 
     shift(ms) {

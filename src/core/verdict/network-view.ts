@@ -5,14 +5,15 @@ import type { ComparedBlock, Comparison, PollResult, ShardHead } from '../poll-r
 import type { UnixMs } from '../time.ts'
 import { assess, isSuspect, withoutResult } from './assess.ts'
 import { conditionsOf, confirmedOnly } from './confirm.ts'
-import type { ShardStanding } from './head-findings.ts'
+import type { ShardStanding } from './findings.ts'
 import { type Health, unpolled } from './health.ts'
 import { type FailingQuestion, failingQuestions, livenessOf } from './liveness.ts'
-import { createNetworkChains, type NetworkChains } from './network-chains.ts'
+import { createNetworkChains, type KeptChains, type NetworkChains } from './network-chains.ts'
 
 /** One network: its chains and the health of its endpoints. Without clock or I/O: same calls, same results. */
 export interface NetworkView extends Pick<NetworkChains, 'references' | 'halts' | 'isForked' | 'fork'> {
   readonly network: Network
+  readonly chains: NetworkChains
   /** The further blocks that a poll with these heads must request. */
   compare(endpoint: string, heads: readonly ShardHead[]): readonly Comparison[]
   /** Whether what a poll has read can be of this network; otherwise the endpoint's chain id must be verified. */
@@ -58,10 +59,15 @@ export interface SavedEndpoint {
   readonly failing?: readonly FailingQuestion[] | undefined
 }
 
-export function createNetworkView(network: Network, endpoints: readonly Endpoint[], now: UnixMs): NetworkView {
+export function createNetworkView(
+  network: Network,
+  endpoints: readonly Endpoint[],
+  now: UnixMs,
+  earlier: KeptChains | null = null,
+): NetworkView {
   const { thresholds } = network
   const healths = new Map<string, Health>(endpoints.map((endpoint) => [endpoint.name, unpolled(endpoint, now)]))
-  const chains = createNetworkChains(network, endpoints)
+  const chains = createNetworkChains(network, endpoints, earlier)
   const { references, halts, isForked, fork } = chains
 
   function restoreHeads(name: string, { seen }: SavedEndpoint, heads: Health['heads']): void {
@@ -72,6 +78,7 @@ export function createNetworkView(network: Network, endpoints: readonly Endpoint
 
   return {
     network,
+    chains,
     references,
     halts,
     isForked,

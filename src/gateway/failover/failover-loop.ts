@@ -1,11 +1,17 @@
 import type { RetryReason } from '../../core/routing/request-outcome.ts'
-import { type AttemptResult, lacksMethod, nextStep } from '../../core/routing/retry-policy.ts'
+import {
+  type AttemptResult,
+  lacksMethod,
+  MOST_ABSENCES,
+  MOST_ENDPOINTS,
+  nextStep,
+} from '../../core/routing/retry-policy.ts'
 import type { Reply, UpstreamRequest } from '../upstream-request.ts'
 import { type Attempt, attemptOn, outcomeOf } from './attempt.ts'
 import { HeightGuard, type HeightGuardDeps } from './height-guard.ts'
 import { failureReply, type NodeAnswer, passOn, replyInstead, TOO_SHORT_MS } from './reply.ts'
 import type { RankedUpstream, Upstream } from './upstream.ts'
-import type { UpstreamNetwork } from './upstreams.ts'
+import type { UpstreamNetwork } from './upstream-registry.ts'
 
 /**
  * Sends one request to endpoints in turn until one gives a usable answer, or the deadline, the attempts or the retry
@@ -184,10 +190,6 @@ function needsProxy({ to }: UpstreamRequest): boolean {
   return to.kind === 'path' && to.singleShardPath === null
 }
 
-/** Including the first. */
-const MOST_ENDPOINTS = 3
-/** Including the first. */
-const MOST_ABSENCES = 3
 /** A node that has not answered by then hangs. The share leaves time for another endpoint if the deadline is short. */
 const ATTEMPT_MS = 4000
 const ATTEMPT_SHARE = 0.4

@@ -4,25 +4,25 @@ import type { Board } from '../../state/board.ts'
 import type { UpstreamHandler } from '../upstream-request.ts'
 import { attempt } from './attempt.ts'
 import { FailoverLoop, type FailoverLoopDeps } from './failover-loop.ts'
-import { LastAnswers } from './last-answers.ts'
 import { NO_ENDPOINT, rejected } from './reply.ts'
 import type { EndpointOverview } from './routing-order.ts'
+import { StaleAnswers } from './stale-answers.ts'
 import type { UpstreamTarget } from './upstream.ts'
-import { createUpstreams } from './upstreams.ts'
+import { createUpstreams } from './upstream-registry.ts'
 
 /** Answers requests by sending them to nodes: the best endpoint first, then the next ones, within the deadline. */
 export function createForwarder(deps: ForwarderDeps): Forwarder {
   const { board, clock } = deps
   const nodes = createNodeForwarder({ clock })
-  const lastAnswers = new LastAnswers()
+  const staleAnswers = new StaleAnswers()
   const upstreams = createUpstreams({
     board,
     clock,
-    onOtherChain: ({ network, name }) => lastAnswers.dropEndpoint(network, name),
+    onOtherChain: ({ network, name }) => staleAnswers.dropEndpoint(network, name),
   })
   const loopDeps: FailoverLoopDeps = {
     ...deps,
-    lastAnswers,
+    staleAnswers,
     send(upstream, request, withinMs) {
       lastId = lastId >= Number.MAX_SAFE_INTEGER ? 1 : lastId + 1
       return attempt(nodes, upstream, request, lastId, withinMs)
@@ -41,7 +41,7 @@ export function createForwarder(deps: ForwarderDeps): Forwarder {
       nodes.retain([...upstreams.all()].map(({ address }) => address))
     },
     chainMoved(network, event) {
-      if (event.kind === 'reorged') lastAnswers.dropFrom(network, event.shard, event.height)
+      if (event.kind === 'reorged') staleAnswers.dropFrom(network, event.shard, event.height)
     },
     overview: (network) => upstreams.network(network)?.selector.overview() ?? [],
     async close() {
@@ -61,6 +61,6 @@ export interface Forwarder extends UpstreamHandler {
   close(): Promise<void>
 }
 
-export interface ForwarderDeps extends Omit<FailoverLoopDeps, 'send' | 'lastAnswers'> {
+export interface ForwarderDeps extends Omit<FailoverLoopDeps, 'send' | 'staleAnswers'> {
   readonly board: Board
 }

@@ -5,10 +5,10 @@ import { answerHeight, type CallerHeights, type HeightTag, lowestAllowed } from 
 import type { GatewayError } from '../errors.ts'
 import type { UpstreamRequest } from '../upstream-request.ts'
 import { type AttemptDeps, attemptOn, outcomeOf } from './attempt.ts'
-import type { LastAnswers, RepeatedAnswer } from './last-answers.ts'
 import { type NodeAnswer, TOO_SHORT_MS } from './reply.ts'
+import type { RepeatedAnswer, StaleAnswers } from './stale-answers.ts'
 import type { Upstream } from './upstream.ts'
-import type { UpstreamNetwork } from './upstreams.ts'
+import type { UpstreamNetwork } from './upstream-registry.ts'
 
 /**
  * Protects the caller of one request from seeing a lower block than before: detects answers that are too low, waits
@@ -61,7 +61,7 @@ export class HeightGuard {
   check({ reply, upstream, degraded }: NodeAnswer): { readonly isTooLow: boolean; readonly height: number | null } {
     const shown = answerHeight(this.#request, reply)
     if (shown === null) return NO_HEIGHT
-    const { clock, callerHeights, lastAnswers } = this.#deps
+    const { clock, callerHeights, staleAnswers } = this.#deps
     const { caller, network } = this.#request
     const { tag, height, isHead } = shown
     const shard = this.#shard
@@ -75,8 +75,8 @@ export class HeightGuard {
     }
     if (height > this.#network.selector.ceiling(shard)) return NO_HEIGHT
     callerHeights.raise(caller, network, shard, tag, height)
-    if (!degraded) lastAnswers.keep(this.#request, shard, reply, shown, { endpoint: upstream.name, ...this.#now() })
-    return { isTooLow: false, height }
+    if (!degraded) staleAnswers.keep(this.#request, shard, reply, shown, { endpoint: upstream.name, ...this.#now() })
+    return { isTooLow: false, height: toldHeight(tag, height) }
   }
 
   /**
@@ -113,10 +113,11 @@ export class HeightGuard {
 
   #repeated(): RepeatedAnswer | null {
     if (this.tooLow === null) return null
-    const { callerHeights, lastAnswers } = this.#deps
+    const { callerHeights, staleAnswers } = this.#deps
     const { tag } = this.tooLow
     const lowest = lowestAllowed(callerHeights, this.#request, this.#shard, tag) ?? 0
-    return lastAnswers.repeat(this.#request, this.#shard, tag, lowest, this.#now())
+    const last = staleAnswers.repeat(this.#request, this.#shard, tag, lowest, this.#now())
+    return last === null ? null : { ...last, height: toldHeight(tag, last.height) }
   }
 
   #now() {
@@ -167,7 +168,12 @@ export class HeightGuard {
 
 export interface HeightGuardDeps extends AttemptDeps {
   readonly callerHeights: CallerHeights
-  readonly lastAnswers: LastAnswers
+  readonly staleAnswers: StaleAnswers
+}
+
+/** No height for the pending block: a caller that sends it back would wait until that block exists. */
+function toldHeight(tag: HeightTag, height: number | null): number | null {
+  return tag === 'pending' ? null : height
 }
 
 function waitFor(clock: Clock, ms: number, signal: UpstreamRequest['signal']): Promise<void> {

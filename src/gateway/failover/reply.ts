@@ -2,7 +2,7 @@ import { describeFailure, type Failure } from '../../core/failure.ts'
 import type { RejectionReason } from '../../core/routing/request-outcome.ts'
 import { type GatewayError, gatewayError, OVERLOADED } from '../errors.ts'
 import type { NodeReply, Reply, UpstreamRequest } from '../upstream-request.ts'
-import type { RepeatedAnswer } from './last-answers.ts'
+import type { RepeatedAnswer } from './stale-answers.ts'
 import type { Upstream } from './upstream.ts'
 
 /** The reply that passes on a node's answer. `height` is the height of the answer's block. */

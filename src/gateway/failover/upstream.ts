@@ -4,6 +4,7 @@ import type { UnixMs } from '../../core/time.ts'
 import { createAddress, type NodeAddress, type NodeLocation } from '../../nodes/address.ts'
 import { createRedact, type Redact, redactJson } from '../../nodes/redact.ts'
 import { type CircuitBreaker, createCircuitBreaker } from './circuit-breaker.ts'
+import { RateLimit } from './rate-limit-pause.ts'
 import { KnownHeights } from './upstream-heights.ts'
 
 /** An endpoint's state for routing: load, latency, heights, rate limit and circuit breaker. Times are monotonic. */
@@ -122,36 +123,6 @@ export interface RankedUpstream {
   readonly degraded: boolean
 }
 
-/** The pause after a node rate-limited the gateway (status 429, or an error that says so). */
-class RateLimit {
-  #until = Number.NEGATIVE_INFINITY
-  #nextPauseMs = FIRST_PAUSE_MS
-  #isSetByNode = false
-
-  begin(retryAfterMs: number | null, now: number): void {
-    // Requests in flight at the first rejection are rejected as well; this must not double the pause.
-    if (now < this.#until) return
-    this.#isSetByNode = retryAfterMs !== null
-    this.#until = now + Math.min(retryAfterMs ?? this.#nextPauseMs, LONGEST_PAUSE_MS)
-    if (retryAfterMs === null) this.#nextPauseMs = Math.min(this.#nextPauseMs * 2, LONGEST_OWN_PAUSE_MS)
-  }
-
-  /** Called when the node answered. */
-  reset(): void {
-    this.#nextPauseMs = FIRST_PAUSE_MS
-  }
-
-  /** 0 if there is no pause. */
-  remainingMs(now: number): number {
-    return Math.max(0, this.#until - now)
-  }
-
-  /** Whether one request may test the limit: only if the gateway guessed the length of the pause. */
-  mayTest(now: number, inFlight: number): boolean {
-    return this.remainingMs(now) === 0 || (!this.#isSetByNode && inFlight === 0)
-  }
-}
-
 /** Methods that a node reported as unsupported, for ten minutes each, because the node or plan may be upgraded. */
 class UnsupportedMethods {
   /** The oldest first. */
@@ -175,11 +146,6 @@ class UnsupportedMethods {
 const UNRESPONSIVE_AFTER_MS = 1000
 const SAMPLE_HOLDS_MS = 30_000
 const WEIGHT = 0.1
-
-const FIRST_PAUSE_MS = 1000
-const LONGEST_OWN_PAUSE_MS = 60_000
-/** Caps Retry-After, because some providers send the seconds until midnight. */
-const LONGEST_PAUSE_MS = 300_000
 
 const UNSUPPORTED_FOR_MS = 600_000
 const MOST_UNSUPPORTED = 128

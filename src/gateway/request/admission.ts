@@ -3,8 +3,7 @@ import type { Family } from '../../core/network.ts'
 import { type GatewayError, gatewayError } from '../errors.ts'
 import type { Caller, Callers } from './callers.ts'
 import { isChunked } from './request-body.ts'
-import { type NetworkAddresses, readTarget } from './request-target.ts'
-import { type Route, readRoute } from './route.ts'
+import { type NetworkAddresses, type Route, readRoute, readTarget } from './route.ts'
 
 /** Identifies caller, network and route from the request head, and admits the request or reports the first fault. */
 export function admit(req: IncomingMessage, { callers, networks, addresses }: AdmissionRules): Admission {

@@ -4,7 +4,7 @@ import { ERRORS, type GatewayError, restError, rpcErrorWithoutId } from '../erro
 import type { Admission, ErrorFormat } from './admission.ts'
 import { type BodyLimits, readBody } from './envelope.ts'
 import { type BodyMemory, closeAfterBody, declaredLength, hasBody, isChunked, receiveBody } from './request-body.ts'
-import type { RequestRecorder } from './request-metrics.ts'
+import type { RequestRecorder } from './request-recorder.ts'
 import { NOT_FORWARDED, type ResponseHeaders, rejectCalls, respond } from './respond.ts'
 
 /** Answers a whole request with an error. A small body is read, so that the error carries the ids of its calls. */

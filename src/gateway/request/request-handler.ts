@@ -11,9 +11,9 @@ import type { Caller } from './callers.ts'
 import { classifyCall } from './classify.ts'
 import { type Body, type Entry, readBody } from './envelope.ts'
 import type { LoopTurns } from './loop-turns.ts'
-import type { RequestRecorder } from './request-metrics.ts'
+import { readRest } from './multiversx-routes.ts'
+import type { RequestRecorder } from './request-recorder.ts'
 import { frame, frameBatch, NOT_FORWARDED, type ResponseBody, rejectCalls, type Summary, summaryOf } from './respond.ts'
-import { readRest } from './rest-target.ts'
 import { type AliasRoutes, isRouteTarget, type RouteTarget, type RpcRoute, routeTargetOf } from './route.ts'
 
 /** Answers admitted requests: parses them, forwards each call and builds the response. */

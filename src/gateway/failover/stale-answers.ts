@@ -6,7 +6,7 @@ import type { NodeReply, UpstreamRequest } from '../upstream-request.ts'
  * The last answers about the newest blocks of each network, repeated while no endpoint has the height that a caller has
  * seen. `eth_blockNumber` is built from the height alone; blocks are kept in each requested form.
  */
-export class LastAnswers {
+export class StaleAnswers {
   readonly #heights = new Map<string, LastHeight>()
   readonly #answers = new Map<string, LastAnswer>()
 
@@ -81,7 +81,7 @@ export class LastAnswers {
 
 export interface RepeatedAnswer {
   readonly reply: NodeReply
-  readonly height: number
+  readonly height: number | null
   readonly endpoint: string
   readonly ageMs: number
 }

@@ -2,8 +2,15 @@ import type { Clock } from '../clock.ts'
 import { type Endpoint, type EndpointKey, endpointKey } from '../core/endpoint.ts'
 import type { Shard } from '../core/network.ts'
 import { waitMs } from '../core/verdict/assess.ts'
-import type { Inspect, Inspected, Inspection, PollStep } from '../core/verdict/inspection.ts'
-import { judgeSinglePoll, type NetworkContext } from '../core/verdict/judge-single.ts'
+import type { Health } from '../core/verdict/health.ts'
+import {
+  type Inspect,
+  type Inspected,
+  type Inspection,
+  judgeSinglePoll,
+  type NetworkContext,
+  type PollStep,
+} from '../core/verdict/single-poll.ts'
 import type { TargetedProber } from '../nodes/probe.ts'
 import type { Board, BoardNetwork } from '../state/board.ts'
 import type { Scheduler } from './scheduler.ts'
@@ -74,11 +81,14 @@ export interface InspectorDeps {
 /** Minimum time for a check: with less, its requests would only be cut off. */
 const SHORTEST_CHECK_MS = 10
 
+/** The shards on which it can be compared with others; before its first poll, those on which it may be. */
+function shardsOf({ endpoint: { checks, shards }, lastPolledAt, heads }: Health): readonly Shard[] {
+  return lastPolledAt === null && checks.includes('head') ? shards : heads.map(({ shard }) => shard)
+}
+
 function networkContextOf({ standing, endpoints }: BoardNetwork, endpoint: Endpoint): NetworkContext {
   const others = new Set<Shard>(
-    endpoints
-      .filter(({ health }) => health.endpoint.name !== endpoint.name)
-      .flatMap(({ health }) => health.endpoint.shards),
+    endpoints.filter(({ health }) => health.endpoint.name !== endpoint.name).flatMap(({ health }) => shardsOf(health)),
   )
   return {
     network: standing.network,

@@ -1,47 +1,6 @@
-import type { EndpointKey } from '../endpoint.ts'
 import type { MaintenanceSpan } from '../maintenance.ts'
 import type { UnixMs } from '../time.ts'
-import { type Beginning, type ClosedIncident, closedIncidentOf, MAX_CLOSED } from './endpoint-incident.ts'
-import type { Incident } from './incident.ts'
-
-/** The closed incidents of each endpoint. */
-export function createClosedIncidents() {
-  /** Newest last. */
-  const latest = new Map<EndpointKey, readonly ClosedIncident[]>()
-  /** The last one, if it was flapping. */
-  const flapping = new Map<EndpointKey, Incident>()
-
-  return {
-    of: (key: EndpointKey): readonly ClosedIncident[] => latest.get(key) ?? [],
-    flappingOf: (key: EndpointKey): Incident | undefined => flapping.get(key),
-    note(key: EndpointKey, incident: Incident): void {
-      latest.set(key, [...(latest.get(key) ?? []), closedIncidentOf(incident)].slice(-MAX_CLOSED))
-      if (incident.flapping) flapping.set(key, incident)
-      else flapping.delete(key)
-    },
-    retain(endpoints: ReadonlySet<EndpointKey>): void {
-      for (const byKey of [latest, flapping]) for (const key of byKey.keys()) if (!endpoints.has(key)) byKey.delete(key)
-    },
-  }
-}
-
-/** Outages that may recur, by network, the newest last. */
-export function createClosedOutages() {
-  const byNetwork = new Map<string, readonly Incident[]>()
-  return {
-    of: (network: string) => byNetwork.get(network) ?? [],
-    forget: (network: string) => void byNetwork.delete(network),
-    note(incident: Incident): void {
-      const { id, network, cause } = incident
-      if (cause !== 'outage') return
-      const earlier = (byNetwork.get(network) ?? []).filter((one) => one.id !== id)
-      byNetwork.set(network, [...earlier, incident].slice(-MAX_CLOSED_OUTAGES))
-    },
-  }
-}
-
-/** For all hosts and providers of a network. */
-const MAX_CLOSED_OUTAGES = 10 * MAX_CLOSED
+import type { Beginning } from './endpoint-incident.ts'
 
 /** Remembers the latest planned maintenance by endpoint and network event: no incident opens before its end. */
 export function createMaintenanceMemory() {

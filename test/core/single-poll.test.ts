@@ -2,8 +2,8 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import type { PollResult } from '../../src/core/poll-result.ts'
 import { type Health, unpolled } from '../../src/core/verdict/health.ts'
-import { judgeRound, judgeSinglePoll, type NetworkContext } from '../../src/core/verdict/judge-single.ts'
 import { createNetworkView } from '../../src/core/verdict/network-view.ts'
+import { judgeRound, judgeSinglePoll, type NetworkContext } from '../../src/core/verdict/single-poll.ts'
 import { bad, endpoint, good, head, network, pollResult } from '../support/network.ts'
 
 const NOW = Date.UTC(2026, 0, 1)

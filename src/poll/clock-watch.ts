@@ -1,7 +1,7 @@
 import { type Clock, repeat } from '../clock.ts'
 
 /** Detects jumps of the wall clock and a blocked event loop; ignores slow drift. */
-export function watchSelf({ clock, onJump, onBlocked }: SelfWatchDeps) {
+export function watchClock({ clock, onJump, onBlocked }: ClockWatchDeps) {
   let offset = clock.now() - clock.monotonic()
   let lookedAt = clock.monotonic()
 
@@ -25,7 +25,7 @@ export function watchSelf({ clock, onJump, onBlocked }: SelfWatchDeps) {
 const JUMP_MS = 1000
 const LOOK_EVERY_MS = 250
 
-export interface SelfWatchDeps {
+export interface ClockWatchDeps {
   readonly clock: Clock
   /** `byMs` is negative if the wall clock was set back. */
   readonly onJump: (byMs: number) => void
@@ -33,4 +33,4 @@ export interface SelfWatchDeps {
   readonly onBlocked: (from: number, to: number) => void
 }
 
-export type SelfWatch = ReturnType<typeof watchSelf>
+export type ClockWatch = ReturnType<typeof watchClock>

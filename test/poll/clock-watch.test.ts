@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { watchSelf } from '../../src/poll/self-watch.ts'
+import { watchClock } from '../../src/poll/clock-watch.ts'
 import { createFakeClock } from '../support/fake-clock.ts'
 
 const LONG_MS = 500
@@ -8,7 +8,7 @@ function watched() {
   const clock = createFakeClock()
   const jumps: number[] = []
   const holds: number[] = []
-  const watch = watchSelf({
+  const watch = watchClock({
     clock,
     onJump: (byMs) => jumps.push(byMs),
     onBlocked: (from, to) => {

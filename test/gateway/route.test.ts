@@ -1,7 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { readTarget } from '../../src/gateway/request/request-target.ts'
-import { readRoute } from '../../src/gateway/request/route.ts'
+import { readRoute, readTarget } from '../../src/gateway/request/route.ts'
 
 const ID = 'wallet-0123456789.ABC_~'
 const PLACES = {

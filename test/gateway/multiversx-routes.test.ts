@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { readRest } from '../../src/gateway/request/rest-target.ts'
+import { readRest } from '../../src/gateway/request/multiversx-routes.ts'
 
 const METACHAIN = 4_294_967_295
 const SHARDS = [0, 1, 2, METACHAIN]

@@ -64,11 +64,13 @@ export function createRequestRecorder({ metrics, clock, log }: RequestRecorderDe
     },
 
     rejected(caller, network, reason, calls) {
-      metrics.rejected(network?.name ?? null, reason)
+      for (let call = 0; call < calls; call++) {
+        metrics.rejected(network?.name ?? null, reason)
+        if (caller !== null && network !== null) metrics.answered(network.name, 'none', caller.name, reason, null, null)
+      }
       if (caller === null) return
       caller.tally.requests += calls
       caller.tally.rejected += calls
-      if (network !== null) metrics.answered(network.name, 'none', caller.name, reason, null, null)
     },
   }
 }

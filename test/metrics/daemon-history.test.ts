@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { spreadView } from '../../src/http/gateway-traffic.ts'
+import { createMinuteStats, MINUTE_MS } from '../../src/metrics/daemon-history.ts'
 import { createHistogram } from '../../src/metrics/histogram.ts'
-import { createMinuteStats, MINUTE_MS } from '../../src/metrics/minute-stats.ts'
 import { createFakeClock } from '../support/fake-clock.ts'
 
 function setUp() {
