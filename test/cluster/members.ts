@@ -1,13 +1,54 @@
+import { afterAll, afterEach, beforeAll } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
 import { createChain, type SimulatedChain } from '../../src/simulator/chain.ts'
 import { type SimulatedNode, startSimulatedNode } from '../../src/simulator/node.ts'
 import { type RunningDaemon, removeFolder, startDaemon, temporaryFolder, until } from '../support/daemon.ts'
+import { hasPostgres, type PostgresServer, startPostgres } from '../support/postgres.ts'
 
 /** Each address is a host of its own, so that one that fails is not Heartline's own network. */
 const HOSTS = ['127.0.0.2', '127.0.0.3', '127.0.0.4'] as const
 export const NAMES = ['a', 'b', 'c'] as const
 export const INTERVAL_MS = 1000
 export const LEASE_MS = 3000
+/** What a busy machine adds to a poll, or to a takeover. */
+export const SLACK_MS = 4000
+export const VANTAGES = ['fra1', 'nyc1', 'sin1'] as const
+
+/** PostgreSQL and the nodes, for the tests of a file: after each of them its members stop, and all nodes are well. */
+export function openCluster(vantages: readonly string[] = VANTAGES) {
+  const skip = !hasPostgres()
+  let server: PostgresServer
+  let nodes: Nodes
+  beforeAll(async () => {
+    if (skip) return
+    server = await startPostgres()
+    nodes = await startNodes(vantages)
+  })
+  afterEach(async () => {
+    await stopMembers()
+    for (const vantage of vantages) for (const name of NAMES) nodes?.of(vantage, name).heal()
+  })
+  afterAll(async () => {
+    await nodes?.stop()
+    await server?.remove()
+  })
+
+  /** As the superuser, in the database of the URL, wherever the server listens by now. */
+  const run = (text: string, url: string) =>
+    server.run(text, `postgres://postgres@127.0.0.1:${server.port}${new URL(url).pathname}`)
+
+  /** Who has claimed the polls of the network, oldest first; `at` in milliseconds. */
+  async function claimsOf(url: string): Promise<{ token: number; member: string; at: number }[]> {
+    const rows = await run(
+      `SELECT token, member, floor(extract(epoch FROM claimed_at) * 1000)::float8 AS at FROM lease_claims
+       WHERE kind = 'poll' AND network = 'net' ORDER BY token`,
+      url,
+    )
+    return rows.map(({ token, member, at }) => ({ token: Number(token), member: String(member), at: Number(at) }))
+  }
+
+  return { skip, server: () => server, nodes: () => nodes, run, claimsOf }
+}
 
 /** The nodes of one network, as they are reached from each place: a fault holds for one place. */
 export interface Nodes {
@@ -108,6 +149,9 @@ export async function incidentsOf(daemon: RunningDaemon): Promise<readonly Incid
   const { text } = await daemon.get('/api/v1/incidents')
   return (JSON.parse(text) as { incidents: IncidentView[] }).incidents
 }
+
+export const idOf = async (daemon: RunningDaemon) =>
+  (await clusterOf(daemon)).members.find(({ self }) => self)?.id ?? ''
 
 export async function stateOf(daemon: RunningDaemon, name = 'a', network = 'net'): Promise<string> {
   return (await daemon.endpoint(network, name)).state

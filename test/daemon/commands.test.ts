@@ -125,7 +125,11 @@ describe('the other commands', () => {
     for (const command of ['serve', 'demo', 'probe', 'check-config', 'simulate', 'backup', 'schema']) {
       expect(out).toContain(command)
     }
-    expect((await runHeartline(['nonsense'])).status).toBe(64)
+    expect(await runHeartline(['nonsense'])).toMatchObject({
+      status: 64,
+      err: expect.stringContaining("unknown command 'nonsense'"),
+    })
+    expect((await runHeartline(['schema', 'nonsense'])).status).toBe(64)
   })
 
   test('simulate answers as a node until it is ended', async () => {

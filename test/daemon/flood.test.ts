@@ -140,3 +140,23 @@ test.each([
   },
   60_000,
 )
+
+test('an unfinished head ends its connection after 10 s, an unfinished request after 15 s', async () => {
+  const { hostname, port } = new URL(daemon.url)
+  const lasts = (text: string) =>
+    new Promise<number>((resolve) => {
+      const from = performance.now()
+      const socket = connect(Number(port), hostname, () => socket.write(text))
+      sockets.push(socket)
+      socket.on('error', () => {}).on('close', () => resolve(performance.now() - from))
+      socket.resume()
+    })
+  const post = 'POST /api/v1/silences HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n'
+
+  const [head, request] = await Promise.all([lasts(post), lasts(`${post}content-length: 10\r\n\r\n{`)])
+
+  expect(head).toBeGreaterThan(9_900)
+  expect(request).toBeGreaterThan(14_900)
+  // Node looks once a second.
+  expect(head).toBeLessThan(request)
+})

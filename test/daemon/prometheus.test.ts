@@ -1,12 +1,13 @@
 import { execFileSync, spawn } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
-import { createServer as createHttpServer } from 'node:http'
-import { type AddressInfo, createServer } from 'node:net'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
 import { startDemoNodes } from '../../src/simulator/demo.ts'
 import { type RunningDaemon, removeFolder, startDaemon, until } from '../support/daemon.ts'
+import { freePort } from '../support/free-port.ts'
 import { requirePackage } from '../support/system-package.ts'
 
 const hasPrometheus = requirePackage('prometheus', 'prometheus')
@@ -17,15 +18,6 @@ const PATIENCE_MS = 100_000
 interface Series {
   readonly metric: Record<string, string>
   readonly value: readonly [number, string]
-}
-
-async function freePort(): Promise<number> {
-  return new Promise((resolve) => {
-    const server = createServer().listen(0, '127.0.0.1', () => {
-      const { port } = server.address() as { port: number }
-      server.close(() => resolve(port))
-    })
-  })
 }
 
 /** A real Prometheus with this configuration, and a way to ask it. */
@@ -62,7 +54,7 @@ async function startPrometheus(folder: string, scrapeConfigs: readonly object[])
 /** What stands between a scraper and the daemon when the scraper is to be given the text format, and what it was given. */
 async function textOnly(daemon: RunningDaemon) {
   const types: (string | null)[] = []
-  const server = createHttpServer((request, response) => {
+  const server = createServer((request, response) => {
     void fetch(`${daemon.url}${request.url}`, { headers: { accept: 'text/plain;version=0.0.4' } }).then(
       async (answer) => {
         types.push(answer.headers.get('content-type'))

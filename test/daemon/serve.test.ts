@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
+import { run } from '../../src/commands/run.ts'
 import { createChain } from '../../src/simulator/chain.ts'
 import { type SimulatedNode, startSimulatedNode } from '../../src/simulator/node.ts'
 import {
@@ -143,6 +144,15 @@ describe('stopping with open connections', () => {
 
 describe('reloading', () => {
   const hangUp = (daemon: RunningDaemon) => daemon.process.kill('SIGHUP')
+
+  test('a SIGHUP while the program is still loading does not end it', async () => {
+    const before = process.listenerCount('SIGHUP')
+    const ended = run(['serve', '-c', '/no/such/file'])
+    const loading = process.listenerCount('SIGHUP')
+
+    expect(await ended).toBe(78)
+    expect([loading, process.listenerCount('SIGHUP')]).toEqual([before + 1, before])
+  })
   const reloaded = (daemon: RunningDaemon, ok: 0 | 1) =>
     until(
       async () => (await daemon.get('/metrics')).text.includes(`heartline_config_last_reload_successful ${ok}`),

@@ -122,6 +122,16 @@ const PROMISES = [
   ],
   ['headers are limited to 8 KiB', 'http/server.test.ts', 'to endless headers is 431, over a real socket'],
   [
+    'must arrive within 10 s and the whole request within 15 s',
+    'daemon/flood.test.ts',
+    'an unfinished head ends its connection after 10 s, an unfinished request after 15 s',
+  ],
+  [
+    'within the concurrency limits of polls',
+    'poll/on-demand-polls.test.ts',
+    'on-demand polls use at most half of the limits',
+  ],
+  [
     'a TLS handshake within 10 s',
     'http/tls.test.ts',
     'unfinished TLS handshakes are closed after the timeout for headers',

@@ -1,11 +1,11 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync, symlinkSync } from 'node:fs'
-import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { CONDITION_CODES } from '../../src/core/verdict/condition.ts'
 import { type EndpointView, removeFolder, type StatusView, temporaryFolder, until } from '../support/daemon.ts'
+import { freePort } from '../support/free-port.ts'
 import { checkout } from '../support/project.ts'
 
 /**
@@ -46,13 +46,13 @@ function networkOf({ commands }: Section): string {
 
 let folder: string
 let shell: ReturnType<typeof startShell>
-let ports: ReadonlyMap<string, number>
+const ports = new Map<string, number>()
 let pasted = 0
 
 beforeAll(async () => {
   folder = temporaryFolder()
   symlinkSync(join(checkout, 'dist'), join(folder, 'dist'))
-  ports = await freePorts(new Set(GUIDE.match(/\b(?:185\d\d|9790)\b/g)))
+  for (const port of new Set(GUIDE.match(/\b(?:185\d\d|9790)\b/g))) ports.set(port, await freePort())
   shell = startShell(folder)
   for (const block of sectionsOf('Set up', '##')[0]?.commands ?? []) await paste(block)
   for (const network of NETWORKS) await untilWell(network)
@@ -93,19 +93,6 @@ function startShell(cwd: string) {
       await ended
     },
   }
-}
-
-async function freePorts(named: ReadonlySet<string>): Promise<ReadonlyMap<string, number>> {
-  const servers = await Promise.all(
-    [...named].map(async (name) => {
-      const server = createServer()
-      await once(server.listen(0, '127.0.0.1'), 'listening')
-      return [name, server] as const
-    }),
-  )
-  const found = new Map(servers.map(([name, server]) => [name, (server.address() as AddressInfo).port]))
-  await Promise.all(servers.map(([, server]) => once(server.close(), 'close')))
-  return found
 }
 
 /** Runs a block of the guide, and expects it to print nothing: whatever it would print is a complaint. */

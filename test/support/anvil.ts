@@ -69,7 +69,15 @@ export async function startAnvil({
 
   const height = async () => Number(await call('eth_blockNumber'))
 
-  async function mine(blocks = 1): Promise<void> {
+  let last: Promise<unknown> = Promise.resolve()
+  /** One after the other: a block's time is that of the height before it. */
+  function inTurn(change: () => Promise<unknown>): Promise<void> {
+    const done = last.then(change).then(() => {})
+    last = done.catch(() => {})
+    return done
+  }
+
+  async function mine(blocks: number): Promise<void> {
     if (timestamp !== undefined) await call('evm_setNextBlockTimestamp', [timestamp + (await height()) + 1])
     await call('anvil_mine', [`0x${blocks.toString(16)}`, ...(timestamp === undefined ? [] : ['0x1'])])
   }
@@ -79,9 +87,9 @@ export async function startAnvil({
     port: listening,
     call,
     height,
-    mine,
-    rollback: async (blocks) => void (await call('anvil_rollback', [blocks])),
-    reorg: async (depth) => void (await call('anvil_reorg', [depth, []])),
+    mine: (blocks = 1) => inTurn(() => mine(blocks)),
+    rollback: (blocks) => inTurn(() => call('anvil_rollback', [blocks])),
+    reorg: (depth) => inTurn(() => call('anvil_reorg', [depth, []])),
     signal: (name) => void child.kill(name),
     stop: () => ended(child),
   }
