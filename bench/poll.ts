@@ -8,9 +8,9 @@ import { locationOf } from '../dist/modules/src/core/host-location.js'
 import { createObserver } from '../dist/modules/src/core/observer/observer.js'
 import { createMetrics } from '../dist/modules/src/metrics/metrics.js'
 import { createProber } from '../dist/modules/src/nodes/probe.js'
+import { watchClock } from '../dist/modules/src/poll/clock-watch.js'
 import { createIncidentRecorder } from '../dist/modules/src/poll/incident-recorder.js'
 import { createPoller } from '../dist/modules/src/poll/poller.js'
-import { watchSelf } from '../dist/modules/src/poll/self-watch.js'
 import { Secret } from '../dist/modules/src/secret.js'
 import { createBoard } from '../dist/modules/src/state/board.js'
 import { createIncidentLog } from '../dist/modules/src/state/incident-log.js'
@@ -68,11 +68,11 @@ prober.retarget(
   })),
 )
 const observer = createObserver()
-const selfWatch = watchSelf({ clock, onJump() {}, onBlocked: (from, to) => observer.stalled(from, to) })
+const clockWatch = watchClock({ clock, onJump() {}, onBlocked: (from, to) => observer.stalled(from, to) })
 const poller = createPoller({
   prober,
   observer,
-  checkSelf: () => selfWatch.check(),
+  checkSelf: () => clockWatch.check(),
   board,
   recorder: createIncidentRecorder({ incidents: createIncidentLog(), store, log: silentLog }),
   store,
