@@ -13,6 +13,7 @@ import type { WritableIncidentLog } from '../state/incident-log.ts'
 import type { Journal } from '../state/observer-journal.ts'
 import { createSightings } from '../state/sightings.ts'
 import type { Store } from '../store/store.ts'
+import { cpuWaitMs } from './cpu-wait.ts'
 import type { Role } from './role.ts'
 
 /** Creates everything that polls, and connects its events. */
@@ -39,6 +40,8 @@ export function createMonitor(deps: MonitorDeps) {
       minutes.loopBlocked(to - from)
       journal.held(to - from)
     },
+    cpuWaitMs,
+    onCpuWait: observer.cpuWaited,
   })
   const poller = createPoller({
     ...deps,

@@ -1,9 +1,10 @@
 import { type Clock, repeat } from '../clock.ts'
 
-/** Detects jumps of the wall clock and a blocked event loop; ignores slow drift. */
-export function watchClock({ clock, onJump, onBlocked }: ClockWatchDeps) {
+/** Detects jumps of the wall clock, a blocked event loop and a lack of CPU; ignores slow drift. */
+export function watchClock({ clock, onJump, onBlocked, cpuWaitMs, onCpuWait }: ClockWatchDeps) {
   let offset = clock.now() - clock.monotonic()
   let lookedAt = clock.monotonic()
+  let sampledAt = -Infinity
 
   /** Call it before a judgement that depends on time. */
   function check(): void {
@@ -14,6 +15,11 @@ export function watchClock({ clock, onJump, onBlocked }: ClockWatchDeps) {
     const dueAt = lookedAt + LOOK_EVERY_MS
     lookedAt = now
     if (now > dueAt) onBlocked(dueAt, now)
+    if (now - sampledAt >= SAMPLE_EVERY_MS) {
+      sampledAt = now
+      const waited = cpuWaitMs()
+      if (waited !== null) onCpuWait(now, waited)
+    }
     if (Math.abs(jump) > JUMP_MS) onJump(jump)
   }
 
@@ -24,6 +30,8 @@ export function watchClock({ clock, onJump, onBlocked }: ClockWatchDeps) {
 /** If the wall clock moved this much more or less than the monotonic one, it was set, or the machine was suspended. */
 const JUMP_MS = 1000
 const LOOK_EVERY_MS = 250
+/** Polls are judged more often than this. */
+const SAMPLE_EVERY_MS = 100
 
 export interface ClockWatchDeps {
   readonly clock: Clock
@@ -31,6 +39,9 @@ export interface ClockWatchDeps {
   readonly onJump: (byMs: number) => void
   /** Between these moments of the monotonic clock, the event loop was blocked or the process stopped. */
   readonly onBlocked: (from: number, to: number) => void
+  /** How long this process has waited for a CPU since its start, in ms; `null` if that is unknown. */
+  readonly cpuWaitMs: () => number | null
+  readonly onCpuWait: (at: number, totalMs: number) => void
 }
 
 export type ClockWatch = ReturnType<typeof watchClock>

@@ -86,6 +86,31 @@ describe('the validity of a poll', () => {
     expect(observer.reasons(7000)).toEqual([])
   })
 
+  test.each([
+    ['waits for a CPU half of the time', 1, 500, 'own-fault', 'untimed'],
+    ['waits for less than half of the time', 1, 499, 'valid', 'valid'],
+    ['waits for half of the time, but not for half a second', 0.4, 500, 'valid', 'valid'],
+  ])('while the process %s, in many short waits: %#', (_title, seconds, waitMsPerSecond, failure, answer) => {
+    const observer = scene()
+    for (let at = 0; at <= 20_000; at += 250) observer.cpuWaited(at, (at / 1000) * waitMsPerSecond)
+    observer.record(poll('b', 15_000, 15_100))
+
+    const to = 10_130 + 1000 * seconds
+    expect(ended(observer, poll('a', 10_130, to, failed({ kind: 'timeout', afterMs: 1000 * seconds })))).toBe(failure)
+    expect(ended(observer, poll('a', 10_130, to))).toBe(answer)
+    expect(observer.reasons(to)).toEqual(answer === 'valid' ? [] : ['this process waits for the CPU most of the time'])
+    expect(ended(observer, poll('a', 10_130, 10_140, failed({ kind: 'refused' })))).toBe('valid')
+  })
+
+  test('a wait for a CPU before or after a poll says nothing about it', () => {
+    const observer = scene()
+    for (let at = 0; at <= 20_000; at += 250) observer.cpuWaited(at, Math.min(at, 10_000) + Math.max(0, at - 12_000))
+
+    expect(ended(observer, poll('a', 8000, 9900))).toBe('untimed')
+    expect(ended(observer, poll('a', 10_000, 12_000))).toBe('valid')
+    expect(ended(observer, poll('a', 12_300, 14_000))).toBe('untimed')
+  })
+
   test('a poll across a step of the wall clock is our fault; before and after it is valid', () => {
     const observer = scene()
     observer.clockStepped(6000, -3_600_000)

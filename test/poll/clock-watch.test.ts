@@ -8,14 +8,17 @@ function watched() {
   const clock = createFakeClock()
   const jumps: number[] = []
   const holds: number[] = []
+  const waits: [at: number, totalMs: number][] = []
   const watch = watchClock({
     clock,
     onJump: (byMs) => jumps.push(byMs),
     onBlocked: (from, to) => {
       if (to - from > LONG_MS) holds.push(Math.round((to - from) / 1000))
     },
+    cpuWaitMs: () => (waits.length === 3 ? null : 7),
+    onCpuWait: (at, totalMs) => waits.push([Math.round(at), totalMs]),
   })
-  return { clock, jumps, holds, watch }
+  return { clock, jumps, holds, waits, watch }
 }
 
 test('a wall clock set an hour forward or back is reported once', async () => {
@@ -45,6 +48,25 @@ test('a blocked loop is reported once, at the next check; neither it nor a slow 
 
   expect(holds).toEqual([60])
   expect(jumps).toEqual([])
+})
+
+test('waits for a CPU are read at most ten times per second, until they are unknown', async () => {
+  const { clock, waits, watch } = watched()
+  const start = Math.round(clock.monotonic())
+
+  await clock.advance(250)
+  watch.check()
+  await clock.advance(99)
+  watch.check()
+  await clock.advance(1)
+  for (let poll = 0; poll < 100; poll++) watch.check()
+  await clock.advance(5000)
+
+  expect(waits).toEqual([
+    [start + 250, 7],
+    [start + 350, 7],
+    [start + 500, 7],
+  ])
 })
 
 test('after stopping it reports nothing', async () => {

@@ -319,6 +319,8 @@ export function createStage(options: StageOptions = {}): Stage {
       poller.shift(byMs)
     },
     onBlocked: (from, to) => observer.stalled(from, to),
+    cpuWaitMs: () => null,
+    onCpuWait: observer.cpuWaited,
   })
   const poller = createPoller({
     prober: { poll: (of, _signal, compare) => poll(of, compare) },

@@ -3,6 +3,7 @@ import { FAILURES, isWithoutRoute } from '../failure.ts'
 import type { HostLocation } from '../host-location.ts'
 import type { Outcome, PollResult } from '../poll-result.ts'
 import { humanDuration } from '../time.ts'
+import { createCpuWaits } from './cpu-waits.ts'
 import { createOwnNetwork, type HostPoll } from './own-network.ts'
 
 /** Decides whether a failed poll is Heartline's own fault. All times are monotonic, in ms. */
@@ -11,6 +12,8 @@ export interface Observer {
   /** Reports a time in which this process did not run: blocked event loop, suspended process or machine. */
   stalled(from: number, to: number): void
   clockStepped(at: number, byMs: number): void
+  /** Reports how long this process has waited for a CPU since its start; call it several times per second. */
+  cpuWaited(at: number, totalMs: number): void
   /** Reports that the host answered in an earlier run. */
   expect(location: HostLocation, now: number): void
   /** Call it once for every poll, when it ends. Returns whether undecided polls may be decidable now. */
@@ -41,22 +44,25 @@ export const MIN_STALL_MS = 500
 /** A disturbance is shown for at least this long, so that people and scrapes see it. */
 const SHOWN_FOR_MS = 10_000
 const MAX_DISTURBANCES = 32
+const STARVED = 'this process waits for the CPU most of the time'
 
 interface Disturbance {
   readonly from: number
   readonly to: number
-  readonly kind: 'stalled' | 'clock-stepped' | 'resources'
+  readonly kind: 'stalled' | 'starved' | 'clock-stepped' | 'resources'
   readonly reason: string
 }
 
 export function createObserver(): Observer {
   const ownNetwork = createOwnNetwork()
+  const cpuWaits = createCpuWaits()
   let disturbances: Disturbance[] = []
   let shownForMs = SHOWN_FOR_MS
 
   function disturb(disturbance: Disturbance): void {
-    // A lack of resources lasts for many polls, but is one disturbance.
-    const isRepeated = (earlier: Disturbance) => earlier.kind === 'resources' && earlier.reason === disturbance.reason
+    // A lack of resources or CPU lasts for many polls, but is one disturbance.
+    const isRepeated = (earlier: Disturbance) =>
+      (earlier.kind === 'resources' || earlier.kind === 'starved') && earlier.reason === disturbance.reason
     disturbances = [...disturbances.filter((earlier) => !isRepeated(earlier)), disturbance].slice(-MAX_DISTURBANCES)
   }
 
@@ -96,11 +102,15 @@ export function createObserver(): Observer {
       disturb({ from: at, to: at, kind: 'clock-stepped', reason })
     },
 
+    cpuWaited: cpuWaits.sample,
+
     expect: ownNetwork.expect,
 
     record({ location, startedAt, endedAt, result }) {
       const ending = endingOf(result)
       const endpoint = endpointKey(result.endpoint)
+      if (cpuWaits.starved(startedAt, endedAt))
+        disturb({ from: startedAt, to: endedAt, kind: 'starved', reason: STARVED })
       if (ending.kind !== 'own-fault')
         return ownNetwork.record({ location, endpoint, startedAt, endedAt, ...attemptOf(ending) })
       const reason = `this machine is out of resources (${ending.code})`
@@ -111,7 +121,8 @@ export function createObserver(): Observer {
     validity(poll) {
       const ending = endingOf(poll.result)
       if (ending.kind === 'own-fault' || isDisturbedBy('clock-stepped', poll)) return 'own-fault'
-      if (isDisturbedBy('stalled', poll)) return ending.kind === 'answered' && !ending.partly ? 'untimed' : 'own-fault'
+      if (isDisturbedBy('stalled', poll) || cpuWaits.starved(poll.startedAt, poll.endedAt))
+        return ending.kind === 'answered' && !ending.partly ? 'untimed' : 'own-fault'
       if (ending.kind === 'answered') return 'valid'
       const { location, startedAt, endedAt } = poll
       const endpoint = endpointKey(poll.result.endpoint)
@@ -119,7 +130,7 @@ export function createObserver(): Observer {
       return fault === 'node' ? 'valid' : fault === 'own' ? 'own-fault' : 'undecided'
     },
 
-    reasons: (now) => reasonsOf(now, ['stalled', 'clock-stepped', 'resources']),
+    reasons: (now) => reasonsOf(now, ['stalled', 'starved', 'clock-stepped', 'resources']),
     lastingReasons: (now) => reasonsOf(now, ['resources']),
   }
 }
