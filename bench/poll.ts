@@ -15,6 +15,7 @@ import { Secret } from '../dist/modules/src/secret.js'
 import { createBoard } from '../dist/modules/src/state/board.js'
 import { createIncidentLog } from '../dist/modules/src/state/incident-log.js'
 import { openStore } from '../dist/modules/src/store/open-store.js'
+import { cpuWaitMs } from '../src/daemon/cpu-wait.ts'
 import { silentLog } from '../test/support/log.ts'
 import { endpoint, network } from '../test/support/network.ts'
 import { atPace, cpuSince, flatOut, median, startFleetProcess } from './support.ts'
@@ -68,7 +69,13 @@ prober.retarget(
   })),
 )
 const observer = createObserver()
-const clockWatch = watchClock({ clock, onJump() {}, onBlocked: (from, to) => observer.stalled(from, to) })
+const clockWatch = watchClock({
+  clock,
+  onJump() {},
+  onBlocked: (from, to) => observer.stalled(from, to),
+  cpuWaitMs,
+  onCpuWait: observer.cpuWaited,
+})
 const poller = createPoller({
   prober,
   observer,

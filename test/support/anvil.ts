@@ -79,8 +79,20 @@ export async function startAnvil({
 
   async function mine(blocks: number): Promise<void> {
     if (timestamp !== undefined) await call('evm_setNextBlockTimestamp', [timestamp + (await height()) + 1])
-    await call('anvil_mine', [`0x${blocks.toString(16)}`, ...(timestamp === undefined ? [] : ['0x1'])])
+    await call('anvil_mine', [`0x${blocks.toString(16)}`])
   }
+
+  let reorgs = 0
+  /** Blocks at the same times differ by who made them. */
+  async function reorg(depth: number): Promise<void> {
+    const coinbase = await call('eth_coinbase')
+    await call('anvil_setCoinbase', [`0x${(++reorgs).toString(16).padStart(40, 'f')}`])
+    await call('anvil_reorg', [depth, []])
+    await call('anvil_setCoinbase', [coinbase])
+  }
+
+  // The interval that `anvil_mine` takes is added to the time of day, which may move on between two blocks.
+  if (timestamp !== undefined) await call('anvil_setBlockTimestampInterval', [1])
 
   return {
     url,
@@ -89,7 +101,7 @@ export async function startAnvil({
     height,
     mine: (blocks = 1) => inTurn(() => mine(blocks)),
     rollback: (blocks) => inTurn(() => call('anvil_rollback', [blocks])),
-    reorg: (depth) => inTurn(() => call('anvil_reorg', [depth, []])),
+    reorg: (depth) => inTurn(() => reorg(depth)),
     signal: (name) => void child.kill(name),
     stop: () => ended(child),
   }
