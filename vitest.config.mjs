@@ -27,7 +27,7 @@ export default defineConfig({
       },
       {
         extends: true,
-        test: { name: 'timed', include: timed, isolate: false, maxWorkers: 2 * cores, sequence: { groupOrder: 2 } },
+        test: { name: 'timed', include: timed, isolate: false, maxWorkers: 3 * cores, sequence: { groupOrder: 2 } },
       },
       {
         extends: true,

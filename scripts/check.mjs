@@ -1,27 +1,32 @@
 import { spawn } from 'node:child_process'
+import { constants, setPriority } from 'node:os'
 import { join } from 'node:path'
 import { build } from './build.mjs'
 import { line } from './counts.mjs'
 import { root } from './prepare.mjs'
 import { say } from './say.mjs'
 
+/** Tests of time must not wait for a check. */
+const LOW_PRIORITY = constants.priority.PRIORITY_LOW
+
 /**
- * Everything that must hold before a change is merged: one line a check, all of them even when one fails, tests last.
- * Lint, dead code and the types of tests look at what the build writes.
+ * Everything that must hold before a change is merged: one line a check, all of them even when one fails. Lint, dead code
+ * and the types of tests look at what the build writes; they take the time in which tests wait.
  */
-async function checks() {
+async function checkAndTest() {
   const first = await Promise.all([
     check('format', () => tool('@biomejs/biome/bin/biome', ['check'])),
     check('types and build', build),
   ])
-  const second = await Promise.all([
-    check('lint', () => tool('oxlint/bin/oxlint', ['--type-aware', '--deny-warnings'])),
-    check('types of tests and benches', () => tool('typescript/bin/tsc', ['--noEmit', '-p', 'test'])),
-    check('dead code', () => tool('knip/bin/knip.js', ['--no-config-hints'])),
+  const [tested, ...second] = await Promise.all([
+    tests(),
+    check('lint', () => tool('oxlint/bin/oxlint', ['--type-aware', '--deny-warnings'], LOW_PRIORITY)),
+    check('types of tests and benches', () => tool('typescript/bin/tsc', ['--noEmit', '-p', 'test'], LOW_PRIORITY)),
+    check('dead code', () => tool('knip/bin/knip.js', ['--no-config-hints'], LOW_PRIORITY)),
   ])
   const outcomes = [...first, ...second]
   const passed = outcomes.filter(Boolean).length
-  return { passed, failed: outcomes.length - passed }
+  return { ...tested, passed: tested.passed + passed, failed: tested.failed + outcomes.length - passed }
 }
 
 async function check(name, run) {
@@ -31,12 +36,13 @@ async function check(name, run) {
   return ok
 }
 
-function tool(file, args) {
+function tool(file, args, priority = 0) {
   return new Promise((resolve) => {
     const child = spawn(process.execPath, [join(root, 'node_modules', file), ...args], {
       cwd: root,
       stdio: ['ignore', 'pipe', 'pipe'],
     })
+    if (child.pid !== undefined) setPriority(child.pid, priority)
     let output = ''
     const keep = (chunk) => {
       output += chunk
@@ -70,8 +76,6 @@ function tests() {
   })
 }
 
-const checked = await checks()
-const tested = await tests()
-const failed = checked.failed + tested.failed
-console.log(line({ passed: checked.passed + tested.passed, failed, skipped: tested.skipped }))
-process.exitCode = failed === 0 ? 0 : 1
+const counts = await checkAndTest()
+console.log(line(counts))
+process.exitCode = counts.failed === 0 ? 0 : 1

@@ -1,9 +1,10 @@
-import { afterAll, afterEach, beforeAll } from 'vitest'
+import { afterAll, afterEach, beforeAll, onTestFinished } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
 import { createChain, type SimulatedChain } from '../../src/simulator/chain.ts'
 import { type SimulatedNode, startSimulatedNode } from '../../src/simulator/node.ts'
 import { type RunningDaemon, removeFolder, startDaemon, temporaryFolder, until } from '../support/daemon.ts'
 import { hasPostgres, type PostgresServer, startPostgres } from '../support/postgres.ts'
+import { startRelay } from '../support/relay.ts'
 
 /** Each address is a host of its own, so that one that fails is not Heartline's own network. */
 const HOSTS = ['127.0.0.2', '127.0.0.3', '127.0.0.4'] as const
@@ -47,7 +48,51 @@ export function openCluster(vantages: readonly string[] = VANTAGES) {
     return rows.map(({ token, member, at }) => ({ token: Number(token), member: String(member), at: Number(at) }))
   }
 
-  return { skip, server: () => server, nodes: () => nodes, run, claimsOf }
+  /** From now on, each row that reaches these tables is noted with the member that wrote it. */
+  async function noteWrites(url: string): Promise<void> {
+    await run(
+      `CREATE TABLE noted (writer TEXT, of_table TEXT, at_ms BIGINT, row JSONB);
+       ALTER TABLE noted OWNER TO heartline;
+       CREATE FUNCTION note() RETURNS TRIGGER LANGUAGE plpgsql AS $$ BEGIN
+         INSERT INTO noted VALUES (current_setting('application_name'), TG_TABLE_NAME,
+           extract(epoch FROM clock_timestamp()) * 1000, to_jsonb(NEW));
+         RETURN NEW;
+       END $$;
+       CREATE TRIGGER note AFTER INSERT OR UPDATE ON votes FOR EACH ROW EXECUTE FUNCTION note();
+       CREATE TRIGGER note AFTER INSERT OR UPDATE ON incidents FOR EACH ROW EXECUTE FUNCTION note();
+       CREATE TRIGGER note AFTER INSERT ON polls FOR EACH ROW EXECUTE FUNCTION note()`,
+      url,
+    )
+  }
+
+  /** Two members of one place over relays of their own, the owner of the network first. */
+  async function startTwo(url: string, spool = false) {
+    const started = await Promise.all(
+      ['one', 'two'].map(async (name) => {
+        const relay = await startRelay(server.port)
+        onTestFinished(() => relay.close())
+        const daemon = await startMember({ url: through(url, relay.port, name), vantage: 'fra1', nodes, spool })
+        return { name, relay, daemon }
+      }),
+    )
+    const daemons = started.map(({ daemon }) => daemon)
+    await everyoneShows(daemons, 'up')
+    await until(async () => (await ownerOf(daemons, 'fra1')) !== undefined, 'all know the owner')
+    const owner = await ownerOf(daemons, 'fra1')
+    const [first, second] = started.toSorted((a) => (a.daemon === owner ? -1 : 1))
+    if (first === undefined || second === undefined) throw new Error('two members')
+    return { owner: first, other: second, daemons }
+  }
+
+  return { skip, server: () => server, nodes: () => nodes, run, claimsOf, noteWrites, startTwo }
+}
+
+/** The same database, reached by this port, and with a name by which its writes are known. */
+function through(url: string, port: number, name: string): string {
+  const address = new URL(url)
+  address.port = String(port)
+  address.searchParams.set('application_name', name)
+  return address.href
 }
 
 /** The nodes of one network, as they are reached from each place: a fault holds for one place. */
