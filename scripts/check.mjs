@@ -6,9 +6,6 @@ import { line } from './counts.mjs'
 import { root } from './prepare.mjs'
 import { say } from './say.mjs'
 
-/** Tests of time must not wait for a check. */
-const LOW_PRIORITY = constants.priority.PRIORITY_LOW
-
 /**
  * Everything that must hold before a change is merged: one line a check, all of them even when one fails. Lint, dead code
  * and the types of tests look at what the build writes; they take the time in which tests wait.
@@ -20,9 +17,9 @@ async function checkAndTest() {
   ])
   const [tested, ...second] = await Promise.all([
     tests(),
-    check('lint', () => tool('oxlint/bin/oxlint', ['--type-aware', '--deny-warnings'], LOW_PRIORITY)),
-    check('types of tests and benches', () => tool('typescript/bin/tsc', ['--noEmit', '-p', 'test'], LOW_PRIORITY)),
-    check('dead code', () => tool('knip/bin/knip.js', ['--no-config-hints'], LOW_PRIORITY)),
+    check('lint', () => tool('oxlint/bin/oxlint', ['--type-aware', '--deny-warnings'])),
+    check('types of tests and benches', () => tool('typescript/bin/tsc', ['--noEmit', '-p', 'test'])),
+    check('dead code', () => tool('knip/bin/knip.js', ['--no-config-hints'])),
   ])
   const outcomes = [...first, ...second]
   const passed = outcomes.filter(Boolean).length
@@ -36,13 +33,14 @@ async function check(name, run) {
   return ok
 }
 
-function tool(file, args, priority = 0) {
+/** At the lowest priority: tests of time must not wait for it. */
+function tool(file, args) {
   return new Promise((resolve) => {
     const child = spawn(process.execPath, [join(root, 'node_modules', file), ...args], {
       cwd: root,
       stdio: ['ignore', 'pipe', 'pipe'],
     })
-    if (child.pid !== undefined) setPriority(child.pid, priority)
+    if (child.pid !== undefined) setPriority(child.pid, constants.priority.PRIORITY_LOW)
     let output = ''
     const keep = (chunk) => {
       output += chunk
