@@ -1,5 +1,3 @@
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import type { NotifyRoute, NotifySettings } from '../../src/config/resolve-notify.ts'
 import { createNotifier } from '../../src/notify/notifier.ts'
@@ -12,6 +10,7 @@ import { createFakeClock, type FakeClock } from '../support/fake-clock.ts'
 import { recordingLog } from '../support/log.ts'
 import { endpoint, network } from '../support/network.ts'
 import { createWorld } from '../support/world.ts'
+import { startReceiver } from './receiver.ts'
 
 const MINUTE = 60_000
 const START = Date.UTC(2026, 0, 1, 6, 58)
@@ -43,19 +42,7 @@ async function setUp(given: Given = {}) {
   const { clock = createFakeClock({ now: START }), routes = [ROUTE], channels = ['ops', 'rest'] } = given
   const { store = (await opened({ path: ':memory:', clock })).store } = given
   const told: string[] = []
-  const server = createServer((request, response) => {
-    let body = ''
-    request.on('data', (bytes: Buffer) => {
-      body += bytes.toString()
-    })
-    request.on('end', () => {
-      const { type, data } = JSON.parse(body) as { type: string; data: { text: string } }
-      told.push(`${request.url?.slice(1)} ${type} ${data.text}`)
-      response.end()
-    })
-  })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const url = await startReceiver(({ type, data }, path) => told.push(`${path.slice(1)} ${type} ${data.text}`))
   const log = recordingLog()
   const silences = createSilences({ clock, store, log })
   const its = network({ name: 'ethereum' })
@@ -79,11 +66,7 @@ async function setUp(given: Given = {}) {
     polls: () => ({ firstRoundDone: true, lateMs: 0 }),
     random: () => 0,
   })
-  onTestFinished(async () => {
-    server.closeAllConnections()
-    server.close()
-    await notifier.stop()
-  })
+  onTestFinished(() => notifier.stop())
 
   function configure(names: readonly string[], its: readonly NotifyRoute[] | null): void {
     const settings: NotifySettings = {

@@ -1,5 +1,3 @@
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import type { NotifyRoute, NotifySettings } from '../../src/config/resolve-notify.ts'
 import type { Incident } from '../../src/core/incident/incident.ts'
@@ -15,6 +13,7 @@ import { createFakeClock, type FakeClock } from '../support/fake-clock.ts'
 import { change, condition, incident, incidentRecord, START } from '../support/incident.ts'
 import { recordingLog } from '../support/log.ts'
 import { createWorld } from '../support/world.ts'
+import { startReceiver } from './receiver.ts'
 
 const HOUR = 3_600_000
 const OWN = { network: 'avalanche', endpoint: 'own-1', reason: 'upgrade' }
@@ -44,19 +43,9 @@ async function setUp(given: Given = {}) {
   const { clock = createFakeClock({ now: START }), groupWaitMs = 0, routes = null } = given
   const { store = (await opened({ path: ':memory:', clock })).store } = given
   const told: string[] = []
-  const server = createServer((request, response) => {
-    let body = ''
-    request.on('data', (bytes: Buffer) => {
-      body += bytes.toString()
-    })
-    request.on('end', () => {
-      const { type, data } = JSON.parse(body) as { type: string; data: { incidents: { id: string; state: string }[] } }
-      told.push(...data.incidents.map(({ id, state }) => `${type} ${id} ${state}`))
-      response.end()
-    })
-  })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const url = await startReceiver(({ type, data }) =>
+    told.push(...data.incidents.map(({ id, state }) => `${type} ${id} ${state}`)),
+  )
   const log = recordingLog()
   const incidents = createIncidentLog()
   const silences = createSilences({ clock, store, log })
@@ -71,11 +60,7 @@ async function setUp(given: Given = {}) {
     polls: () => ({ firstRoundDone: true, lateMs: 0 }),
     random: () => 0,
   })
-  onTestFinished(async () => {
-    server.closeAllConnections()
-    server.close()
-    await notifier.stop()
-  })
+  onTestFinished(() => notifier.stop())
   const target = { type: 'webhook', url: new Secret(url), secret: null } as const
   const channel = { name: 'hook', minState: 'degraded', groupWaitMs, repeatMs: null, ca: null, target } as const
   const settings: NotifySettings = { channels: [channel], routes, ratePerMinute: 1000, heartbeat: null }
