@@ -180,7 +180,7 @@ export const METRICS = {
   gateway_coalesced_total: counter(['network'], 'Requests that shared the answer of an identical request in flight.'),
   gateway_rejections_total: counter(
     ['network', 'reason'],
-    `Requests that the gateway itself rejected; the network is empty when it is unknown or not allowed to the caller. Reasons: ${REJECTION_REASONS.join(', ')}.`,
+    `Requests that the gateway itself rejected; each element of a batch counts. The network is empty when it is unknown or not allowed to the caller. Reasons: ${REJECTION_REASONS.join(', ')}.`,
   ),
   notifications_total: counter(
     ['channel', 'result'],

@@ -132,8 +132,8 @@ function polledOf(
   const configured = endpoints.map(({ endpoint }) => endpoint)
   const known = configured.map(endpointKey).flatMap((key) => (kept.has(key) ? (before.get(key) ?? []) : []))
   const chains = known[0]?.view.chains
-  const earlier = chains === undefined ? null : { chains, kept: new Set(known.map(({ name }) => name)) }
-  const view = createNetworkView(network, configured, now, earlier)
+  const keptChains = chains === undefined ? null : { chains, kept: new Set(known.map(({ name }) => name)) }
+  const view = createNetworkView(network, configured, now, keptChains)
   return endpoints.map(({ endpoint, at, origin }) => {
     const key = endpointKey(endpoint)
     const earlier = before.get(key)

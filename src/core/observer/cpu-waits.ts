@@ -33,5 +33,5 @@ interface Sample {
 }
 
 const MIN_WAIT_MS = 500
-/** With four each second, longer than any poll. */
+/** At most ten come each second. Of a poll that is older than all of them, the known part decides. */
 const MAX_SAMPLES = 512
