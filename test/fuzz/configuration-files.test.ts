@@ -5,10 +5,10 @@ test('no damaged configuration throws, takes long or repeats a secret, and what 
   const seed = Date.now() % 2 ** 31
   console.log(`seed ${seed}`)
 
-  const { problems } = fuzzConfigurationFiles({ forMs: 6000, seed, maxCases: 1000 })
+  const { problems } = fuzzConfigurationFiles({ forMs: 60_000, seed, maxCases: 300 })
 
   expect(problems).toEqual([])
-}, 60_000)
+}, 90_000)
 
 /** Cases that stay: seeds that found something belong here. */
 test.each([1])(
