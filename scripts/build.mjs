@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, readdirSync, rmSync } from 'node:fs'
+import { constants, setPriority } from 'node:os'
 import { join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { buildPage } from './page.mjs'
@@ -13,7 +14,7 @@ const MODULES = join(root, 'dist/modules')
 
 /** Checks the types, then bundles daemon and page; true if there were no errors. */
 export async function build() {
-  return (await compile()) && (await bundle())
+  return (await checkTypes()) && (await bundle())
 }
 
 /** Daemon and page, without types: all that runs Heartline; true if there were no errors. */
@@ -21,8 +22,11 @@ export async function bundle() {
   return (await buildProgram()) && (await buildPage())
 }
 
-/** Compiles src/ and web/ incrementally to dist/modules/, for types, tests and benches. */
-async function compile() {
+/**
+ * Checks the types of src/ and web/ while it compiles them incrementally to dist/modules/, for the types of tests and for
+ * benches; true if there were no errors.
+ */
+export async function checkTypes({ priority = constants.priority.PRIORITY_NORMAL } = {}) {
   removeOrphans()
   const tsc = join(root, 'node_modules/typescript/bin/tsc')
   if (!existsSync(tsc)) {
@@ -37,6 +41,7 @@ async function compile() {
     cwd: root,
     stdio: ['ignore', 'inherit', 'inherit'],
   })
+  if (compiler.pid !== undefined) setPriority(compiler.pid, priority)
   const [status] = await once(compiler, 'exit')
   return status === 0
 }

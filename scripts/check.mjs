@@ -1,29 +1,36 @@
 import { spawn } from 'node:child_process'
 import { constants, setPriority } from 'node:os'
 import { join } from 'node:path'
-import { build } from './build.mjs'
+import { bundle, checkTypes } from './build.mjs'
 import { line } from './counts.mjs'
 import { root } from './prepare.mjs'
 import { say } from './say.mjs'
 
-/**
- * Everything that must hold before a change is merged: one line a check, all of them even when one fails. Lint, dead code
- * and the types of tests look at what the build writes; they take the time in which tests wait.
- */
+/** They take the time in which tests wait, and these must not wait for them. */
+const IN_SPARE_TIME = constants.priority.PRIORITY_LOW
+
+/** Everything that must hold before a change is merged: one line a check, all of them even when one fails. */
 async function checkAndTest() {
-  const first = await Promise.all([
+  const isBuilt = await check('build', bundle)
+  const [tested, ...outcomes] = await Promise.all([tests(), ...checks()])
+  const passed = [isBuilt, ...outcomes].filter(Boolean).length
+  return { ...tested, passed: tested.passed + passed, failed: tested.failed + outcomes.length + 1 - passed }
+}
+
+function checks() {
+  const types = check('types', () => checkTypes({ priority: IN_SPARE_TIME }))
+  /** These read the declarations that the check of types writes. */
+  const then = async (name, file, args) => {
+    await types
+    return check(name, () => tool(file, args))
+  }
+  return [
+    types,
     check('format', () => tool('@biomejs/biome/bin/biome', ['check'])),
-    check('types and build', build),
-  ])
-  const [tested, ...second] = await Promise.all([
-    tests(),
-    check('lint', () => tool('oxlint/bin/oxlint', ['--type-aware', '--deny-warnings'])),
-    check('types of tests and benches', () => tool('typescript/bin/tsc', ['--noEmit', '-p', 'test'])),
-    check('dead code', () => tool('knip/bin/knip.js', ['--no-config-hints'])),
-  ])
-  const outcomes = [...first, ...second]
-  const passed = outcomes.filter(Boolean).length
-  return { ...tested, passed: tested.passed + passed, failed: tested.failed + outcomes.length - passed }
+    then('lint', 'oxlint/bin/oxlint', ['--type-aware', '--deny-warnings']),
+    then('types of tests and benches', 'typescript/bin/tsc', ['--noEmit', '-p', 'test']),
+    then('dead code', 'knip/bin/knip.js', ['--no-config-hints']),
+  ]
 }
 
 async function check(name, run) {
@@ -33,14 +40,13 @@ async function check(name, run) {
   return ok
 }
 
-/** At the lowest priority: tests of time must not wait for it. */
 function tool(file, args) {
   return new Promise((resolve) => {
     const child = spawn(process.execPath, [join(root, 'node_modules', file), ...args], {
       cwd: root,
       stdio: ['ignore', 'pipe', 'pipe'],
     })
-    if (child.pid !== undefined) setPriority(child.pid, constants.priority.PRIORITY_LOW)
+    if (child.pid !== undefined) setPriority(child.pid, IN_SPARE_TIME)
     let output = ''
     const keep = (chunk) => {
       output += chunk

@@ -1,8 +1,10 @@
 import { spawnSync } from 'node:child_process'
 import { chmodSync, existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { createServiceManager } from '../../src/commands/service-manager.ts'
+import { bundled } from '../support/bundled.ts'
 import { removeFolder, temporaryFolder, until } from '../support/daemon.ts'
 import { createFakeClock } from '../support/fake-clock.ts'
 import { recordingLog } from '../support/log.ts'
@@ -32,8 +34,7 @@ function manager(env: NodeJS.ProcessEnv) {
 }
 
 const PATIENCE_MS = 100_000
-const SERVICE_MANAGER = new URL('../../dist/modules/src/commands/service-manager.js', import.meta.url).href
-const CLOCK = new URL('../../dist/modules/src/clock.js', import.meta.url).href
+const WITHOUT_FILES = fileURLToPath(new URL('./children/without-files.ts', import.meta.url))
 
 test('reports ready with the page address, three signs of life per watchdog interval, and stopping', async () => {
   const { env, told } = recorder()
@@ -101,28 +102,15 @@ test('a missing or failing systemd-notify is logged once and stops nothing', asy
   expect(missing.log.lines[0]).toMatchObject({ fields: { problem: 'ENOENT' } })
 })
 
-test('a sign of life needs no free descriptor, and passes on no secrets of the environment', () => {
+test('a sign of life needs no free descriptor, and passes on no secrets of the environment', async () => {
   const { env, told } = recorder()
   writeFileSync(join(folder, 'systemd-notify'), `#!/bin/sh\n(echo "$*"; env) >> '${join(folder, 'told')}'\n`)
-  const script = `
-    import { openSync } from 'node:fs'
-    import { createServiceManager } from ${JSON.stringify(SERVICE_MANAGER)}
-    const { systemClock } = await import(${JSON.stringify(CLOCK)})
-    const log = { warn: (fields) => console.error(JSON.stringify(fields)) }
-    const manager = createServiceManager({ env: process.env, clock: systemClock, log, pid: process.pid })
-    try { for (;;) openSync('/dev/null', 'r') } catch (error) { if (error.code !== 'EMFILE') throw error }
-    manager.ready('well')
-    setTimeout(() => manager.stopping(), 500)
-    setTimeout(() => {}, 1500)`
+  const program = await bundled(WITHOUT_FILES)
 
-  const { stderr } = spawnSync(
-    'sh',
-    ['-c', 'ulimit -n 64; exec "$0" --input-type=module -e "$1"', process.execPath, script],
-    {
-      encoding: 'utf8',
-      env: { ...env, WATCHDOG_USEC: '600000', HEARTLINE_TOKEN: 'hunter2' },
-    },
-  )
+  const { stderr } = spawnSync('sh', ['-c', 'ulimit -n 64; exec "$0" "$1"', process.execPath, program], {
+    encoding: 'utf8',
+    env: { ...env, WATCHDOG_USEC: '600000', HEARTLINE_TOKEN: 'hunter2' },
+  })
 
   expect(stderr).toBe('')
   expect(told().filter((line) => line === 'WATCHDOG=1').length).toBeGreaterThanOrEqual(1)

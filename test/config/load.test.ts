@@ -596,7 +596,7 @@ describe('secrets', () => {
         const said = parsed.ok ? parsed.warnings : parsed.problems
         expect(said.map((problem) => formatProblem(file, problem)).join('\n')).not.toContain(CANARY)
       }),
-      { numRuns: 300 },
+      { numRuns: 150 },
     )
   })
 

@@ -259,7 +259,7 @@ describe('whatever happens', () => {
           expect(readIncident(JSON.parse(JSON.stringify(incident)))).toEqual(incident)
         })
       }),
-      { numRuns: 400, seed: 20_261_121 },
+      { numRuns: 200, seed: 20_261_121 },
     )
   })
 
@@ -268,7 +268,7 @@ describe('whatever happens', () => {
       fc.property(steps, (script) => {
         expect(play(script, true).changes).toEqual(play(script, false).changes)
       }),
-      { numRuns: 400, seed: 20_261_121 },
+      { numRuns: 200, seed: 20_261_121 },
     )
   })
 

@@ -170,7 +170,7 @@ describe('for all patterns', () => {
         expect(recurrence.latest(from, until, most)).toEqual(all.slice(-most))
         expect(recurrence.latest(from, until, 10_000)).toEqual(all)
       }),
-      { numRuns: 300 },
+      { numRuns: 150 },
     )
   })
 
@@ -202,7 +202,7 @@ describe('for all patterns', () => {
           else expect(read).toThrow()
         },
       ),
-      { numRuns: 2000 },
+      { numRuns: 1000 },
     )
   })
 

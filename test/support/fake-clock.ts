@@ -83,7 +83,9 @@ export function createFakeClock({ now = Date.UTC(2026, 0, 1), monotonic = 1000 }
   }
 }
 
-/** Promises that settle each other take a turn each. */
-async function settle(): Promise<void> {
-  for (let turn = 0; turn < 8; turn++) await Promise.resolve()
+/** After all promises that settle each other. */
+function settle(): Promise<void> {
+  return new Promise((resolve) => {
+    process.nextTick(resolve)
+  })
 }
