@@ -64,6 +64,18 @@ export function lowestAllowed(
   return seen === null ? minHeight : Math.max(seen, minHeight)
 }
 
+/** Records the height of a repeated answer, which is no new sign that the chain still has this block. */
+export function raiseByRepeat(
+  callerHeights: Pick<CallerHeights, 'get' | 'raise'>,
+  { caller, network }: UpstreamRequest,
+  shard: Shard,
+  tag: HeightTag,
+  height: number,
+): void {
+  const seen = callerHeights.get(caller, network, shard, tag)
+  if (seen === null || seen < height) callerHeights.raise(caller, network, shard, tag, height)
+}
+
 /** Only repeated reloads with new names can reach this, because callers, networks and shards are configured. */
 const MAX_HEIGHTS = 10_000
 

@@ -273,6 +273,25 @@ describe('the newest block', () => {
     expect(tips.get('other', 'ethereum', null, 'latest')).toBeNull()
   })
 
+  test('that is only repeated is no new sign to a follower that the chain still has it', async () => {
+    let polls = 0
+    const isGone = (since: number) => polls === 2 && since < 1
+    const tips = createCallerHeights({
+      now: () => polls,
+      hasGoneBelow: (_network, _shard, _height, since) => isGone(since),
+    })
+    const { ask, answer } = scene({ callerHeights: tips })
+    for (const caller of ['wallet', 'other']) tips.raise(caller, 'ethereum', null, 'latest', 10)
+    polls = 1
+    const answers = [ask(latest()), ask(latest({ caller: 'other' }))]
+    await answer({ ...BLOCK(10), staleMs: 1000 })
+    await Promise.all(answers)
+
+    polls = 2
+
+    expect(tips.get('other', 'ethereum', null, 'latest')).toBeNull()
+  })
+
   test('is not shared with one that has seen a higher one: that one asks for itself', async () => {
     const { ask, asked, answer, tips } = scene()
     tips.raise('other', 'ethereum', null, 'latest', 11)

@@ -1,6 +1,6 @@
 import type { Clock } from '../../clock.ts'
 import type { OperationName } from '../../core/routing/operation.ts'
-import { answerHeight, type CallerHeights, lowestAllowed } from '../caller-heights.ts'
+import { answerHeight, type CallerHeights, lowestAllowed, raiseByRepeat } from '../caller-heights.ts'
 import type { Reply, UpstreamHandler, UpstreamRequest } from '../upstream-request.ts'
 
 /**
@@ -66,9 +66,9 @@ export function createCoalescer(deps: CoalescerDeps): UpstreamHandler {
     if (seen !== null && shown.height < seen) return false
     // Heights not recorded for the leader were implausible; one false claim must not affect every caller.
     const seenByLeader = callerHeights.get(leader.caller, network, shard, shown.tag)
-    if (seenByLeader !== null && shown.height <= seenByLeader) {
-      callerHeights.raise(caller, network, shard, shown.tag, shown.height)
-    }
+    if (seenByLeader === null || shown.height > seenByLeader) return true
+    if (typeof reply.staleMs === 'number') raiseByRepeat(callerHeights, request, shard, shown.tag, shown.height)
+    else callerHeights.raise(caller, network, shard, shown.tag, shown.height)
     return true
   }
 

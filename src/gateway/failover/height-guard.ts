@@ -1,7 +1,7 @@
 import type { Clock } from '../../clock.ts'
 import type { Shard } from '../../core/network.ts'
 import type { Operation } from '../../core/routing/operation.ts'
-import { answerHeight, type CallerHeights, type HeightTag, lowestAllowed } from '../caller-heights.ts'
+import { answerHeight, type CallerHeights, type HeightTag, lowestAllowed, raiseByRepeat } from '../caller-heights.ts'
 import type { GatewayError } from '../errors.ts'
 import type { UpstreamRequest } from '../upstream-request.ts'
 import { type AttemptDeps, attemptOn, outcomeOf } from './attempt.ts'
@@ -108,16 +108,19 @@ export class HeightGuard {
   /** The reply in place of an answer that is too low; `null` if heights did not cause the failure. */
   giveUp(): RepeatedAnswer | GatewayError | null {
     if (this.tooLow === null && this.#waitedMs === null) return null
-    return this.#repeated() ?? BEHIND_CALLER
+    const last = this.#repeated()
+    if (last === null || this.tooLow === null) return BEHIND_CALLER
+    const { tag } = this.tooLow
+    raiseByRepeat(this.#deps.callerHeights, this.#request, this.#shard, tag, last.height)
+    return { ...last, height: toldHeight(tag, last.height) }
   }
 
-  #repeated(): RepeatedAnswer | null {
+  #repeated(): (RepeatedAnswer & { readonly height: number }) | null {
     if (this.tooLow === null) return null
     const { callerHeights, staleAnswers } = this.#deps
     const { tag } = this.tooLow
     const lowest = lowestAllowed(callerHeights, this.#request, this.#shard, tag) ?? 0
-    const last = staleAnswers.repeat(this.#request, this.#shard, tag, lowest, this.#now())
-    return last === null ? null : { ...last, height: toldHeight(tag, last.height) }
+    return staleAnswers.repeat(this.#request, this.#shard, tag, lowest, this.#now())
   }
 
   #now() {

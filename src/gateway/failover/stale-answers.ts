@@ -48,7 +48,7 @@ export class StaleAnswers {
     tag: HeightTag,
     lowest: number,
     { now, holdsMs }: Omit<Shown, 'endpoint'>,
-  ): RepeatedAnswer | null {
+  ): (RepeatedAnswer & { readonly height: number }) | null {
     const chain = chainKey(request.network, shard, tag)
     const isBlockNumber = request.operation.name === 'eth_blockNumber'
     const last = isBlockNumber ? this.#heights.get(chain) : this.#answers.get(formKey(chain, request))
