@@ -273,6 +273,33 @@ describe('the newest block', () => {
     expect(tips.get('other', 'ethereum', null, 'latest')).toBeNull()
   })
 
+  test('that one caller waits for holds up no caller that has seen less, and those share one request', async () => {
+    const { ask, asked, answer } = scene()
+    void ask(latest({ minHeight: 1006 }))
+    const others = ['b', 'c', 'd'].map((caller) => ask(latest({ caller })))
+    expect(asked.map(({ caller }) => caller)).toEqual(['wallet', 'b'])
+
+    await answer(LATE)
+    await answer(BLOCK(1000))
+
+    expect((await Promise.all(others)).map(textOf)).toEqual(Array.from({ length: 3 }, () => '{"number":"0x3e8"}'))
+  })
+
+  test('is requested again without callers that wait for a higher one', async () => {
+    const { ask, asked, answer, waiting } = scene()
+    const first = ask(latest())
+    const waits = ask(latest({ caller: 'b', minHeight: 1006 }))
+    const other = ask(latest({ caller: 'c' }))
+
+    await answer(LOST)
+    expect(asked.map(({ caller }) => caller)).toEqual(['wallet', 'b', 'c'])
+    waiting.pop()?.(BLOCK(1000))
+
+    expect([await first, await other].map(textOf)).toEqual(['all-failed', '{"number":"0x3e8"}'])
+    await answer(BLOCK(1006))
+    expect(textOf(await waits)).toBe('{"number":"0x3ee"}')
+  })
+
   test('that is only repeated is no new sign to a follower that the chain still has it', async () => {
     let polls = 0
     const isGone = (since: number) => polls === 2 && since < 1

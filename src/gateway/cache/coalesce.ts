@@ -42,6 +42,7 @@ export function createCoalescer(deps: CoalescerDeps): UpstreamHandler {
       if (other === undefined || other === flight || tries >= MAX_TRIES) {
         return withWait(await lead(key, request), joinedAt)
       }
+      if (!mayFollow(request, other.leader)) return withWait(await next.handle(request), joinedAt)
       flight = other
     }
   }
@@ -72,11 +73,23 @@ export function createCoalescer(deps: CoalescerDeps): UpstreamHandler {
     return true
   }
 
-  /** An answer that does not show its block is shared only by callers that have seen the same height. */
-  function seenHeight(request: UpstreamRequest): number | '' {
-    const { name, need } = request.operation
-    if (name !== 'other' || need.kind !== 'latest') return ''
-    return lowestAllowed(callerHeights, request, need.shard, 'latest') ?? ''
+  /** The lowest block that the caller may be shown; `null` unless the request is about the newest one. */
+  function lowestOf(request: UpstreamRequest): number | null {
+    const { need } = request.operation
+    return need.kind === 'latest' ? lowestAllowed(callerHeights, request, need.shard, 'latest') : null
+  }
+
+  /** Not if the leader may wait for a block that this caller does not need. */
+  function mayFollow(request: UpstreamRequest, leader: UpstreamRequest): boolean {
+    const awaited = lowestOf(leader)
+    return awaited === null || awaited <= (lowestOf(request) ?? -1)
+  }
+
+  /** `null` if the request may not follow the leader under this key. */
+  function join(key: string, request: UpstreamRequest): Promise<Reply> | null {
+    const flight = flights.get(key)?.flight
+    if (flight !== undefined) return mayFollow(request, flight.leader) ? follow(key, request, flight) : null
+    return flights.size < maxFlights ? lead(key, request) : next.handle(request)
   }
 
   return {
@@ -85,10 +98,9 @@ export function createCoalescer(deps: CoalescerDeps): UpstreamHandler {
       if (!operation.isRead || call?.isNotification === true || canonical.length > MAX_CANONICAL) {
         return next.handle(request)
       }
-      const key = `${keyOf(request)}${seenHeight(request)}`
-      const flight = flights.get(key)?.flight
-      if (flight !== undefined) return follow(key, request, flight)
-      return flights.size < maxFlights ? lead(key, request) : next.handle(request)
+      // An answer that does not show its block is shared only by callers that have seen the same height.
+      const key = operation.name === 'other' ? `${keyOf(request)}${lowestOf(request) ?? ''}` : keyOf(request)
+      return join(key, request) ?? join(`${key} ${lowestOf(request) ?? ''}`, request) ?? next.handle(request)
     },
   }
 }
