@@ -21,10 +21,10 @@ export function createChainRollbacks(board: Pick<Board, 'network' | 'entry' | 's
     now: () => polls,
     hasGoneBelow(network, shard, height, since) {
       const tracked = networks.get(network)
+      const references = tracked?.references(shard)
+      if (tracked === undefined || references === undefined || references.current >= height) return false
       const endpoints = board.network(network)?.endpoints
-      if (tracked === undefined || endpoints === undefined) return false
-      const references = tracked.references(shard)
-      if (references.current >= height) return false
+      if (endpoints === undefined) return false
       const began = tracked.twoRoundsAgo(endpoints.map(({ health }) => health.endpoint.name))
       return began > since && references.highestSince(began) < height
     },
@@ -69,9 +69,11 @@ class NetworkPolls {
   }
 
   references(shard: Shard): ReferenceHistory {
-    const known = this.#references.get(shard) ?? new ReferenceHistory()
-    this.#references.set(shard, known)
-    return known
+    const known = this.#references.get(shard)
+    if (known !== undefined) return known
+    const history = new ReferenceHistory()
+    this.#references.set(shard, history)
+    return history
   }
 
   /** The time since which every endpoint was polled twice and one reported its head both times. */

@@ -204,6 +204,17 @@ describe('a block that is mined and not final', () => {
 
     expect(tips.get('other', 'ethereum', null, 'latest')).toBe(1000)
   })
+
+  test('and counts as seen by a caller if it is final, too', async () => {
+    const { cache, poll, tips } = scene()
+    await poll()
+    await cache.handle(byNumber(850))
+
+    const reply = await cache.handle(byNumber(850, { caller: 'other' }))
+
+    expect(reply).toMatchObject({ cache: 'hit', height: 850 })
+    expect(tips.get('other', 'ethereum', null, 'latest')).toBe(850)
+  })
 })
 
 test('a block that no chain can have yet is nothing that other callers know of', async () => {

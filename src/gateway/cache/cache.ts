@@ -123,9 +123,9 @@ export function createCache({ next, board, clock, callerHeights }: CacheDeps): C
       const key = `${network} ${operation.name} ${canonical}`
       const entry = entries.find(key, clock.monotonic())
       if (entry === null) return handleMiss(key, request)
-      const { chain, height, endpoint, generation } = entry
+      const { chain, height, endpoint } = entry
       // A height too far ahead is a false claim and must not raise the caller's height.
-      if (generation !== STABLE && height >= 0 && height <= chain.height + YOUNG_BLOCKS) {
+      if (height >= 0 && height <= chain.height + YOUNG_BLOCKS) {
         callerHeights.raise(caller, network, chain.shard, 'latest', height)
       }
       const shown = height === -1 ? null : height
