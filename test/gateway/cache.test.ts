@@ -7,6 +7,7 @@ import { createCallerHeights } from '../../src/gateway/caller-heights.ts'
 import type { Reply, UpstreamHandler, UpstreamRequest } from '../../src/gateway/upstream-request.ts'
 import { createFakeClock } from '../support/fake-clock.ts'
 import { endpoint, good, network } from '../support/network.ts'
+import { putVote } from '../support/votes.ts'
 import { createWorld } from '../support/world.ts'
 import {
   byHash,
@@ -553,6 +554,21 @@ describe('an endpoint that is found on another chain', () => {
     expect(before).toBeGreaterThan(0)
     expect(cache.bytes).toBe(0)
   })
+
+  test.each(['wrong-network', 'forked'] as const)(
+    'by another member of a cluster loses them, too: %s',
+    async (code) => {
+      const { cache, poll, world } = scene()
+      await poll()
+      await cache.handle(byNumber(900))
+      const before = cache.bytes
+
+      putVote(world.board, 'own-1', code)
+
+      expect(before).toBeGreaterThan(0)
+      expect(cache.bytes).toBe(0)
+    },
+  )
 })
 
 describe('a reload', () => {

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
+import { putVote } from '../support/votes.ts'
 import { textOf } from './chain.ts'
 import { type Answering, BLOCK_NUMBER, LATEST_BLOCK, type Setting, setting, startBareNode } from './nodes.ts'
 
@@ -48,6 +49,16 @@ describe('a caller that is given the answer which another one got last', () => {
     const reply = await x({ ...LATEST_BLOCK, ...within(300) })
 
     expect(reply.kind).toBe('rejected')
+  })
+
+  test('is not given it once another member of the cluster finds its endpoint on another chain', async () => {
+    const { x, world } = await twoCallers()
+    const before = await x(BLOCK_NUMBER)
+
+    putVote(world.board, 'a', 'forked')
+    const after = await x({ ...BLOCK_NUMBER, ...within(300) })
+
+    expect([before.kind, after.kind]).toEqual(['result', 'rejected'])
   })
 
   test('and asks again and again, believes a chain that went back after two rounds of polls', async () => {

@@ -1,6 +1,8 @@
-import type { Vote } from '../../src/core/cluster/vote.ts'
+import { readHealth, writeHealth } from '../../src/cluster/vote-codec.ts'
+import { turnsAfter, type Vote } from '../../src/core/cluster/vote.ts'
 import type { Condition, ConditionCode, Verdict } from '../../src/core/verdict/condition.ts'
 import { type Health, unpolled } from '../../src/core/verdict/health.ts'
+import type { WritableBoard } from '../../src/state/board.ts'
 import { endpoint } from './network.ts'
 
 export const VOTED = endpoint('own-1')
@@ -33,4 +35,15 @@ export function aVote(
     ...over.health,
   }
   return { vantage, member: `${vantage}-a`, turns: { down: since, up: since }, isImpaired: false, ...over, health }
+}
+
+/** The endpoint has this condition, as another member of the cluster says: through the database. */
+export function putVote(board: Pick<WritableBoard, 'entry' | 'put'>, name: string, code: ConditionCode): void {
+  const known = board.entry('ethereum', name)?.health
+  if (known === undefined) throw new Error(`no health of ${name}`)
+  const health: Health = { ...known, verdict: 'down', conditions: [condition(code, 'down', known.since)] }
+  const stored: unknown = JSON.parse(JSON.stringify(writeHealth(health, turnsAfter(null, health))))
+  const read = readHealth(stored, health.endpoint)
+  if (read === null) throw new Error('unreadable')
+  board.put(read.health, true)
 }

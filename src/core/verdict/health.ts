@@ -2,7 +2,7 @@ import type { Endpoint } from '../endpoint.ts'
 import type { Shard } from '../network.ts'
 import type { Head, Liveness } from '../poll-result.ts'
 import type { UnixMs } from '../time.ts'
-import type { Condition, State, Verdict } from './condition.ts'
+import type { Condition, ConditionCode, State, Verdict } from './condition.ts'
 import { type ConfirmationState, unconfirmed } from './confirm.ts'
 
 /** What is known about one endpoint after its latest poll. Immutable. */
@@ -79,6 +79,21 @@ export function headHolds(head: HeadStanding, health: Health, now: UnixMs): bool
 /** When the state given by `stateAt` began: an unknown state began when the latest result expired. */
 export function stateSince(health: Health, now: UnixMs): UnixMs {
   return health.verdict !== null && stateAt(health, now) === 'unknown' ? health.validUntil : health.since
+}
+
+/**
+ * Whether polls find the endpoint on another network or fork, confirmed or not. Of polls of another member of a cluster
+ * only confirmed conditions are known.
+ */
+export function isOnOtherChain({ conditions, confirmation }: Health): boolean {
+  return (
+    conditions.some(({ code }) => isOfOtherChain(code)) ||
+    confirmation.traces.some(({ finding }) => isOfOtherChain(finding.code))
+  )
+}
+
+function isOfOtherChain(code: ConditionCode): boolean {
+  return code === 'wrong-network' || code === 'forked'
 }
 
 /** Whether the verdict or the set of conditions differs, not only heights and times. */

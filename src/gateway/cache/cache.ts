@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache'
 import type { Clock } from '../../clock.ts'
 import type { Shard } from '../../core/network.ts'
-import type { Health } from '../../core/verdict/health.ts'
+import { isOnOtherChain } from '../../core/verdict/health.ts'
 import type { ChainEvent } from '../../core/verdict/network-view.ts'
 import type { Board } from '../../state/board.ts'
 import type { CallerHeights } from '../caller-heights.ts'
@@ -260,10 +260,6 @@ class Entries {
 
 function chainKey(network: string, shard: Shard): string {
   return shard === null ? network : `${network} ${shard}`
-}
-
-function isOnOtherChain({ confirmation }: Health): boolean {
-  return confirmation.traces.some(({ finding: { code } }) => code === 'wrong-network' || code === 'forked')
 }
 
 /** Copies a short slice of a much larger buffer, because the slice would keep the whole buffer in memory. */

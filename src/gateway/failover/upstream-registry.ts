@@ -1,6 +1,6 @@
 import { type Clock, repeat } from '../../clock.ts'
 import type { EndpointKey } from '../../core/endpoint.ts'
-import type { Health } from '../../core/verdict/health.ts'
+import { type Health, isOnOtherChain } from '../../core/verdict/health.ts'
 import type { Board } from '../../state/board.ts'
 import { createRetryBudget, type RetryBudget } from './retry-budget.ts'
 import { Upstream, type UpstreamTarget } from './upstream.ts'
@@ -26,11 +26,10 @@ export function createUpstreams({ board, clock, onOtherChain }: UpstreamsDeps): 
     if (health.latencyMs !== null) upstream.setPolledLatency(health.latencyMs, clock.monotonic())
     // A single poll starts or stops the use of an endpoint, before the verdict changes.
     const isVerified = health.heads.length > 0
-    const { traces } = health.confirmation
-    const isOnWrongNetwork = traces.some(({ finding }) => finding.code === 'wrong-network')
-    const isOnOtherChain = isOnWrongNetwork || traces.some(({ finding }) => finding.code === 'forked')
-    if (isOnOtherChain && !upstream.isOnOtherChain) onOtherChain?.(upstream)
-    upstream.isOnOtherChain = isOnOtherChain
+    const isOnWrongNetwork = health.confirmation.traces.some(({ finding }) => finding.code === 'wrong-network')
+    const wasOnOtherChain = upstream.isOnOtherChain
+    upstream.isOnOtherChain = isOnOtherChain(health)
+    if (upstream.isOnOtherChain && !wasOnOtherChain) onOtherChain?.(upstream)
     if (upstream.isVerified !== isVerified || upstream.isOnWrongNetwork !== isOnWrongNetwork) {
       upstream.isVerified = isVerified
       upstream.isOnWrongNetwork = isOnWrongNetwork
