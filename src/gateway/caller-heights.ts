@@ -1,4 +1,5 @@
 import type { Shard } from '../core/network.ts'
+import type { Need } from '../core/routing/operation.ts'
 import type { ChainRollbacks } from './chain-rollbacks.ts'
 import type { NodeReply, UpstreamRequest } from './upstream-request.ts'
 
@@ -64,7 +65,7 @@ export function lowestAllowed(
   return seen === null ? minHeight : Math.max(seen, minHeight)
 }
 
-/** Records the height of a repeated answer, which is no new sign that the chain still has this block. */
+/** Records the height of an answer that is no new sign that the chain still has this block, such as a repeated one. */
 export function raiseByRepeat(
   callerHeights: Pick<CallerHeights, 'get' | 'raise'>,
   { caller, network }: UpstreamRequest,
@@ -95,13 +96,13 @@ export interface AnswerHeight {
 export function answerHeight({ operation, call }: UpstreamRequest, reply: NodeReply): AnswerHeight | null {
   switch (operation.name) {
     case 'eth_blockNumber':
-      return reply.kind === 'result' ? latestHead(quantityAt(reply.result, 1)) : null
+      return reply.kind === 'result' ? headOf('latest', quantityAt(reply.result, 1)) : null
     case 'eth_getBlockByNumber':
       return reply.kind === 'result' ? blockHeight(operation.need, call?.params ?? '', reply.result) : null
     case 'eth_getTransactionByHash':
       return reply.kind === 'result' ? pastBlock(quantityOf(reply.result, BLOCK_NUMBER)) : null
     case 'network_status':
-      return reply.kind === 'rest' && reply.status === 200 ? latestHead(decimalOf(reply.body, NONCE)) : null
+      return reply.kind === 'rest' && reply.status === 200 ? headOf('latest', decimalOf(reply.body, NONCE)) : null
     case 'block_by_nonce':
       return reply.kind === 'rest' && reply.status === 200 && operation.need.kind === 'height'
         ? pastBlock(operation.need.height)
@@ -120,28 +121,39 @@ export function answerHeight({ operation, call }: UpstreamRequest, reply: NodeRe
     case 'alias':
       return null
     case 'other':
-      return reply.kind === 'result' ? extraHeight(call?.method ?? '', reply.result) : null
+      return reply.kind === 'result' ? extraHeight(operation.need, call, reply.result) : null
   }
 }
 
 /** Receipts count, because callers then read accounts and need a node that has the receipt's block. */
-function extraHeight(method: string, result: Buffer): AnswerHeight | null {
-  if (method === 'eth_getTransactionReceipt') return pastBlock(quantityOf(result, BLOCK_NUMBER))
-  return method === 'eth_getBlockByHash' ? pastBlock(quantityOf(result, NUMBER)) : null
+function extraHeight(need: Need, call: UpstreamRequest['call'], result: Buffer): AnswerHeight | null {
+  if (call === null) return null
+  switch (call.method) {
+    case 'eth_getTransactionReceipt':
+      return pastBlock(quantityOf(result, BLOCK_NUMBER))
+    case 'eth_getBlockByHash':
+      return pastBlock(quantityOf(result, NUMBER))
+    case 'eth_getHeaderByNumber':
+      return blockHeight(need, call.params ?? '', result)
+    case 'eth_getBlockReceipts':
+      return blockHeight(need, call.params ?? '', result, BLOCK_NUMBER)
+    default:
+      return null
+  }
 }
 
-function blockHeight(need: UpstreamRequest['operation']['need'], params: string, result: Buffer): AnswerHeight | null {
+function blockHeight(need: Need, params: string, result: Buffer, member = NUMBER): AnswerHeight | null {
   if (isNull(result)) return null
   if (need.kind === 'height') return pastBlock(need.height)
-  if (need.kind === 'latest') return latestHead(quantityOf(result, NUMBER))
-  if (params.includes('"earliest"')) return pastBlock(quantityOf(result, NUMBER))
   const tag = /"(finalized|safe|pending)"/.exec(params)?.[1] as HeightTag | undefined
-  const height = tag === undefined ? null : quantityOf(result, NUMBER)
-  return tag === undefined || height === null ? null : { tag, height, isHead: true }
+  if (tag !== undefined) return headOf(tag, quantityOf(result, member))
+  if (need.kind === 'latest') return headOf('latest', quantityOf(result, member))
+  // By hash, or the earliest one.
+  return need.kind === 'hash' || params.includes('"earliest"') ? pastBlock(quantityOf(result, member)) : null
 }
 
-function latestHead(height: number | null): AnswerHeight | null {
-  return height === null ? null : { tag: 'latest', height, isHead: true }
+function headOf(tag: HeightTag, height: number | null): AnswerHeight | null {
+  return height === null ? null : { tag, height, isHead: true }
 }
 
 function pastBlock(height: number | null): AnswerHeight | null {

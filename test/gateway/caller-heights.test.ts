@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { answerHeight, createCallerHeights } from '../../src/gateway/caller-heights.ts'
+import { extraOperation } from '../../src/gateway/request/classify.ts'
 import type { UpstreamRequest } from '../../src/gateway/upstream-request.ts'
 import { BLOCK_NUMBER, blockAt, CHAIN_ID, EARLIEST_BLOCK, FINALIZED_BLOCK, LATEST_BLOCK, TRANSACTION } from './nodes.ts'
 
@@ -11,6 +12,15 @@ const extra = (method: string) => ({
 })
 const PENDING_BLOCK = { ...FINALIZED_BLOCK, call: { ...FINALIZED_BLOCK.call, params: '["pending",false]' } }
 const RECEIPT = extra('eth_getTransactionReceipt')
+const byBlock = (method: string, params: string) => ({
+  operation: extraOperation(method, params),
+  call: { id: '1', isNotification: false, method, params },
+})
+const HEADER = byBlock('eth_getHeaderByNumber', '["latest"]')
+const PENDING_HEADER = byBlock('eth_getHeaderByNumber', '["pending"]')
+const RECEIPTS = byBlock('eth_getBlockReceipts', '["latest"]')
+const RECEIPTS_BY_HASH = byBlock('eth_getBlockReceipts', `[{"blockHash":"0x${'a'.repeat(64)}"}]`)
+const RECEIPTS_BY_NUMBER = byBlock('eth_getBlockReceipts', '["0x7"]')
 const BLOCK_BY_HASH = extra('eth_getBlockByHash')
 const of = (question: Partial<UpstreamRequest>, text: string) => answerHeight(question as UpstreamRequest, result(text))
 
@@ -24,6 +34,11 @@ test.each([
   ['by number', blockAt(7), '{"anything":1}', { tag: 'latest', height: 7, isHead: false }],
   ['a receipt', RECEIPT, '{"logs":[],"blockNumber":"0x3e8"}', { tag: 'latest', height: 1000, isHead: false }],
   ['by hash', BLOCK_BY_HASH, '{"number":"0x3e8"}', { tag: 'latest', height: 1000, isHead: false }],
+  ['a header', HEADER, '{"number":"0x3e8"}', { tag: 'latest', height: 1000, isHead: true }],
+  ['a pending header', PENDING_HEADER, '{"number":"0x3e8"}', { tag: 'pending', height: 1000, isHead: true }],
+  ['receipts', RECEIPTS, '[{"logs":[],"blockNumber":"0x3e8"}]', { tag: 'latest', height: 1000, isHead: true }],
+  ['receipts by hash', RECEIPTS_BY_HASH, '[{"blockNumber":"0x3e8"}]', { tag: 'latest', height: 1000, isHead: false }],
+  ['receipts by number', RECEIPTS_BY_NUMBER, '[]', { tag: 'latest', height: 7, isHead: false }],
   ['a transaction', TRANSACTION, '{"blockNumber":"0x3e8"}', { tag: 'latest', height: 1000, isHead: false }],
 ])('%s tells a height', (_, question, text, height) => {
   expect(of(question, text)).toEqual(height)
@@ -33,6 +48,7 @@ test.each([
   ['null', LATEST_BLOCK, 'null'],
   ['no receipt', RECEIPT, 'null'],
   ['another method', extra('eth_getLogs'), '[{"blockNumber":"0x3e8"}]'],
+  ['no receipts', RECEIPTS, '[]'],
   ['no block by that number', blockAt(7), 'null'],
   ['a pending transaction', TRANSACTION, '{"blockNumber":null}'],
   ['a number', BLOCK_NUMBER, '1000'],

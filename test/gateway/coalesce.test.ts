@@ -65,6 +65,20 @@ describe('identical reads under way', () => {
     expect(asked.map(({ caller }) => caller)).toEqual(['a', 'c'])
   })
 
+  test('of state at the newest block have shown every caller the height that the leader was shown', async () => {
+    const { ask, answer, tips } = scene()
+    const operation = read('other', { kind: 'latest', shard: null })
+    const balance = (caller: string) => ask(question({ operation, canonical: 'eth_getBalance ["0x1"]', caller }))
+    const answers = ['a', 'b'].map(balance)
+
+    // As the forwarder does.
+    tips.raise('a', 'ethereum', null, 'latest', 1010)
+    await answer(resultOf('"0x5"'))
+    await Promise.all(answers)
+
+    expect(tips.get('b', 'ethereum', null, 'latest')).toBe(1010)
+  })
+
   test('of the newest block are not shared with a caller that has seen more at another Heartline', async () => {
     const { ask, asked, answer } = scene()
     const first = ask(latest())

@@ -199,6 +199,60 @@ describe('while no endpoint has the height that a caller has seen', () => {
   })
 })
 
+describe('a caller that has only read state at the newest block', () => {
+  test('reads no older state later: it waits for an endpoint that has reached as much', async () => {
+    const a = await startBareNode(at(1010))
+    const b = await startBareNode(at(1008))
+    const { ask, poll } = await setting({ a, b }, FALLBACK_B)
+    await poll('a', 1010)
+    await poll('b', 1008)
+    const before = await ask(BALANCE)
+    await a.stop()
+
+    const tooEarly = await ask({ ...BALANCE, ...within(400) })
+    b.answering = at(1010)
+    const after = await ask(BALANCE)
+
+    expect(textOf(before)).toBe('"balance at 1010"')
+    expect(tooEarly.kind).toBe('rejected')
+    expect(textOf(after)).toBe('"balance at 1010"')
+  })
+
+  test('is not bound by an endpoint that claims an impossible height', async () => {
+    const a = await startBareNode(at(2_000_000))
+    const { ask, poll, tips } = await setting({ a })
+    await poll('a', 1000)
+    await ask(BLOCK_NUMBER)
+
+    await ask(BALANCE)
+
+    expect(tips.get('wallet', 'ethereum', null, 'latest')).toBeNull()
+  })
+
+  test.each([
+    ['eth_getHeaderByNumber', (height: number) => ({ number: hex(height) })],
+    ['eth_getBlockReceipts', (height: number) => [{ blockNumber: hex(height) }]],
+  ])('by %s has seen its block, which the answer names', async (method, blockOf) => {
+    const answering =
+      (height: number): Answering =>
+      (asked, response) =>
+        asked.method === method ? blockOf(height) : at(height)(asked, response)
+    const a = await startBareNode(answering(1002))
+    const b = await startBareNode(answering(1001))
+    const { ask } = await setting({ a, b }, FALLBACK_B)
+    const call = { id: '1', isNotification: false, method, params: '["latest"]' }
+    const before = await ask({ ...BALANCE, call, canonical: method })
+    await a.stop()
+
+    const after = await ask(BLOCK_NUMBER)
+    const again = await ask({ ...BALANCE, call, canonical: method, ...within(400) })
+
+    expect(before.height).toBe(1002)
+    expect(textOf(after)).toBe('"0x3ea"')
+    expect(again.kind).toBe('rejected')
+  })
+})
+
 describe('a chain that went back', () => {
   test.each(['alone', 'beside another'])('is believed after two rounds of polls, %s', async (how) => {
     const a = await startBareNode(at(1002))

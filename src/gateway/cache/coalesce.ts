@@ -59,9 +59,15 @@ export function createCoalescer(deps: CoalescerDeps): UpstreamHandler {
     reply: Exclude<Reply, { kind: 'rejected' }>,
   ): boolean {
     const shown = answerHeight(request, reply)
-    if (shown === null) return true
     const { caller, network, operation } = request
-    const { need } = operation
+    const { name, need } = operation
+    if (shown === null) {
+      if (name !== 'other' || need.kind !== 'latest' || reply.kind !== 'result') return true
+      // State of the newest block, which the leader has seen in it.
+      const seen = callerHeights.get(leader.caller, network, need.shard, 'latest')
+      if (seen !== null) raiseByRepeat(callerHeights, request, need.shard, 'latest', seen)
+      return true
+    }
     const shard = need.kind === 'any' || need.kind === 'endpoint' ? null : need.shard
     const seen = shown.isHead ? lowestAllowed(callerHeights, request, shard, shown.tag) : null
     if (seen !== null && shown.height < seen) return false

@@ -60,7 +60,10 @@ export class HeightGuard {
   /** Whether the answer shows a lower block than allowed. If it does not, its height counts as seen. */
   check({ reply, upstream, degraded }: NodeAnswer): { readonly isTooLow: boolean; readonly height: number | null } {
     const shown = answerHeight(this.#request, reply)
-    if (shown === null) return NO_HEIGHT
+    if (shown === null) {
+      if (reply.kind === 'result') this.#sawState(upstream)
+      return NO_HEIGHT
+    }
     const { clock, callerHeights, staleAnswers } = this.#deps
     const { caller, network } = this.#request
     const { tag, height, isHead } = shown
@@ -77,6 +80,15 @@ export class HeightGuard {
     callerHeights.raise(caller, network, shard, tag, height)
     if (!degraded) staleAnswers.keep(this.#request, shard, reply, shown, { endpoint: upstream.name, ...this.#now() })
     return { isTooLow: false, height: toldHeight(tag, height) }
+  }
+
+  /** State at the newest block is that of the block that its endpoint is known to have, or of a later one. */
+  #sawState(upstream: Upstream): void {
+    const { caller, network, operation } = this.#request
+    if (operation.name !== 'other' || operation.need.kind !== 'latest') return
+    const height = upstream.heights.of(this.#shard)
+    if (height < 0 || height > this.#network.selector.ceiling(this.#shard)) return
+    this.#deps.callerHeights.raise(caller, network, this.#shard, 'latest', height)
   }
 
   /**

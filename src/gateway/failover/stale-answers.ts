@@ -1,4 +1,5 @@
 import type { Shard } from '../../core/network.ts'
+import type { OperationName } from '../../core/routing/operation.ts'
 import type { AnswerHeight, HeightTag } from '../caller-heights.ts'
 import type { NodeReply, UpstreamRequest } from '../upstream-request.ts'
 
@@ -18,7 +19,7 @@ export class StaleAnswers {
     if (last === undefined || height >= last.height || at.now - last.at > at.holdsMs) {
       this.#heights.set(chain, { network: request.network, shard, height, at: at.now, endpoint: at.endpoint })
     }
-    if (!shown.isHead || reply.kind === 'error' || request.operation.name === 'eth_blockNumber') return
+    if (!shown.isHead || reply.kind === 'error' || !KEPT.has(request.operation.name)) return
     const key = formKey(chain, request)
     const kept = this.#answers.get(key)
     if (kept !== undefined && height < kept.height && at.now - kept.at <= at.holdsMs) return
@@ -126,6 +127,7 @@ function copyOf({ status, memory, length }: LastAnswer): NodeReply {
   return status === null ? { kind: 'result', result: bytes } : { kind: 'rest', status, body: bytes }
 }
 
+const KEPT: ReadonlySet<OperationName> = new Set(['eth_getBlockByNumber', 'network_status'])
 /** A few forms for each network and shard. */
 const MAX_ANSWERS = 1000
 const MAX_BYTES = 8 * 2 ** 20
