@@ -1,7 +1,7 @@
 import type { Shard } from '../core/network.ts'
 import type { Need } from '../core/routing/operation.ts'
 import type { ChainRollbacks } from './chain-rollbacks.ts'
-import type { NodeReply, UpstreamRequest } from './upstream-request.ts'
+import { chainOperationOf, type NodeReply, type UpstreamRequest } from './upstream-request.ts'
 
 /**
  * Remembers the highest blocks that each caller was shown, so that no caller sees a chain go backwards. The forwarder,
@@ -93,7 +93,9 @@ export interface AnswerHeight {
 }
 
 /** Reads the height without parsing the answer, which may be megabytes; `null` if it shows none. */
-export function answerHeight({ operation, call }: UpstreamRequest, reply: NodeReply): AnswerHeight | null {
+export function answerHeight(request: UpstreamRequest, reply: NodeReply): AnswerHeight | null {
+  const operation = chainOperationOf(request)
+  const { call } = request
   switch (operation.name) {
     case 'eth_blockNumber':
       return reply.kind === 'result' ? headOf('latest', quantityAt(reply.result, 1)) : null

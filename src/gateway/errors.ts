@@ -48,6 +48,12 @@ export const OVERLOADED: GatewayError = {
   retryAfterMs: 1000,
 }
 
+export const BEHIND_CALLER: GatewayError = {
+  kind: 'no-endpoint',
+  message: 'no endpoint has reached the block yet that the caller has seen',
+  retryAfterMs: 1000,
+}
+
 export const INTERNAL_ERROR = gatewayError('all-failed', 'internal error in the gateway, see its log')
 
 /** The `error` member of a JSON-RPC response, as JSON text. */

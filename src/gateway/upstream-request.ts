@@ -8,7 +8,7 @@ export interface UpstreamHandler {
 }
 
 /** An admitted request to one network. */
-export interface UpstreamRequest extends Pick<ClassifiedRequest, 'operation' | 'canonical'> {
+export interface UpstreamRequest extends Pick<ClassifiedRequest, 'operation' | 'chainOperation' | 'canonical'> {
   readonly network: string
   /** The caller's name; its endpoint_id is known to `callers.ts` alone. */
   readonly caller: string
@@ -45,8 +45,18 @@ export interface Call {
 export interface ClassifiedRequest {
   readonly kind: 'operation'
   readonly operation: Operation
+  /** At an alias of the network's own chain: what the same call is there. */
+  readonly chainOperation?: Operation | undefined
   /** One spelling for all requests with the same meaning: the cache key. Nodes get the caller's own bytes. */
   readonly canonical: string
+}
+
+/** The operation by which heights and blocks are compared. */
+export function chainOperationOf({
+  operation,
+  chainOperation,
+}: Pick<UpstreamRequest, 'operation' | 'chainOperation'>): Operation {
+  return chainOperation ?? operation
 }
 
 export type Reply = (NodeReply | { readonly kind: 'rejected'; readonly rejection: GatewayError }) & Provenance

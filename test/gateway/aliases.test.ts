@@ -40,6 +40,7 @@ async function start(name: string, over: Partial<NodeOptions> = {}): Promise<Run
 interface Answer {
   readonly status: number
   readonly endpoint: string | null
+  readonly headers: Headers
   readonly body: { readonly result?: any; readonly error?: { readonly code: number; readonly message: string } }
 }
 
@@ -105,7 +106,12 @@ async function open(
       body: JSON.stringify({ jsonrpc: '2.0', id: 1, ...call }),
     })
     const body = (await response.json()) as Answer['body']
-    return { status: response.status, endpoint: response.headers.get('x-heartline-endpoint'), body }
+    return {
+      status: response.status,
+      endpoint: response.headers.get('x-heartline-endpoint'),
+      headers: response.headers,
+      body,
+    }
   }
 
   return {
@@ -564,6 +570,56 @@ describe('a call with an unknown outcome', () => {
     await until(() => service.report().aliases.length === 1)
     await flush()
     expect(audit()).toMatchObject([{ outcome: 'accepted' }])
+  })
+})
+
+describe("an alias of the network's own chain", () => {
+  const NUMBER = { method: 'eth_blockNumber', params: [] }
+  const LATEST = { method: 'eth_getBlockByNumber', params: ['latest', false] }
+  const at = (height: string) => (asked: { readonly method: string }) =>
+    asked.method === 'eth_blockNumber' ? height : { number: height }
+
+  test('shows no lower block than the network did, and says which block an answer is about', async () => {
+    const a = await startBareNode(at('0x3ea'))
+    const b = await startBareNode(at('0x3e9'))
+    const { alias, post } = await open({ a, b }, { timeoutMs: 1500 })
+    await alias('bc/C', 'mine', 'b')
+    const before = await post('', NUMBER, { 'x-heartline-height': '1002' })
+
+    const repeated = await post('/ext/mine/rpc', NUMBER)
+    const waited = await post('/ext/mine/rpc', LATEST)
+    b.answering = at('0x3eb')
+    const fresh = await post('/ext/mine/rpc', LATEST)
+    const after = await post('', NUMBER)
+
+    expect(before.body.result).toBe('0x3ea')
+    expect(repeated.body.result).toBe('0x3ea')
+    expect(repeated.headers.get('x-heartline-stale')).not.toBeNull()
+    expect([waited.status, waited.headers.get('retry-after')]).toEqual([503, '1'])
+    expect(waited.body.error?.message).toContain('the block')
+    expect([fresh.endpoint, fresh.body.result]).toEqual(['b', { number: '0x3eb' }])
+    expect(fresh.headers.get('x-heartline-height')).toBe('1003')
+    expect(after.body.result).toBe('0x3eb')
+  })
+
+  test('gets no other block than the requested one from its node', async () => {
+    const node = await startBareNode(() => ({ number: '0x6' }))
+    const { alias, post } = await open({ a: node })
+    await alias('bc/C', 'mine', 'a')
+
+    const { status } = await post('/ext/mine/rpc', { method: 'eth_getBlockByNumber', params: ['0x7', false] })
+
+    expect(status).toBe(503)
+  })
+
+  test('of another chain has heights of its own', async () => {
+    const node = await startBareNode(at('0x5'))
+    const { alias, post } = await open({ a: node })
+    await alias('bc/X', 'x', 'a')
+
+    const { body, headers } = await post('/ext/x', NUMBER, { 'x-heartline-height': '1002' })
+
+    expect([body.result, headers.get('x-heartline-height')]).toEqual(['0x5', null])
   })
 })
 

@@ -253,6 +253,41 @@ describe('a caller that has only read state at the newest block', () => {
   })
 })
 
+describe('a request that only one endpoint may answer, at an alias of the chain,', () => {
+  const ALIASED = {
+    ...BALANCE,
+    operation: { ...BALANCE.operation, name: 'alias', need: { kind: 'endpoint', endpoint: 'b' } as Need } as const,
+    chainOperation: BALANCE.operation,
+    to: { kind: 'path', path: '/ext/mine/rpc' } as const,
+  }
+
+  test('reads no state below the height that its caller has seen', async () => {
+    const { ask, b } = await behind()
+
+    const reply = await ask({ ...ALIASED, ...within(400) })
+
+    expect([textOf(reply), retryAfterMs(reply)]).toEqual(['no-endpoint', 1000])
+    expect(b.asked.filter(({ method }) => method === 'eth_getBalance')).toHaveLength(0)
+  })
+
+  test('asks that endpoint alone for its head, and reads state once it has the height', async () => {
+    const a = await startBareNode(at(1002))
+    const b = await startBareNode(at(1002))
+    const { ask } = await setting({ a, b }, FALLBACK_B)
+    await ask(BLOCK_NUMBER)
+    const askedOfA = a.asked.length
+
+    const reply = await ask(ALIASED)
+
+    expect([textOf(reply), reply.endpoint]).toEqual(['"balance at 1002"', 'b'])
+    expect(b.asked.map(({ method, path }) => `${path} ${method}`)).toEqual([
+      '/ eth_blockNumber',
+      '/ext/mine/rpc eth_getBalance',
+    ])
+    expect(a.asked).toHaveLength(askedOfA)
+  })
+})
+
 describe('a chain that went back', () => {
   test.each(['alone', 'beside another'])('is believed after two rounds of polls, %s', async (how) => {
     const a = await startBareNode(at(1002))

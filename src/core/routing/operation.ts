@@ -44,3 +44,7 @@ export type Need =
   | { readonly kind: 'hash'; readonly shard: Shard }
   /** Exactly this endpoint, without failover. */
   | { readonly kind: 'endpoint'; readonly endpoint: string }
+
+export function shardOf(need: Need): Shard {
+  return need.kind === 'any' || need.kind === 'endpoint' ? null : need.shard
+}

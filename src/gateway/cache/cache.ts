@@ -1,6 +1,7 @@
 import { LRUCache } from 'lru-cache'
 import type { Clock } from '../../clock.ts'
 import type { Shard } from '../../core/network.ts'
+import { shardOf } from '../../core/routing/operation.ts'
 import { isOnOtherChain } from '../../core/verdict/health.ts'
 import type { ChainEvent } from '../../core/verdict/network-view.ts'
 import type { Board } from '../../state/board.ts'
@@ -95,7 +96,7 @@ export function createCache({ next, board, clock, callerHeights }: CacheDeps): C
   }
 
   async function handleMiss(key: string, request: UpstreamRequest): Promise<Reply> {
-    const chain = chainOf(request.network, shardOf(request))
+    const chain = chainOf(request.network, shardOf(request.operation.need))
     const { generation } = chain
     const reply = await next.handle(request)
     if (chain.generation === generation) keep(key, request, reply, chain)
@@ -104,7 +105,7 @@ export function createCache({ next, board, clock, callerHeights }: CacheDeps): C
 
   /** MultiversX nodes report the final height in their network status. */
   async function handleStatus(request: UpstreamRequest): Promise<Reply> {
-    const chain = chainOf(request.network, shardOf(request))
+    const chain = chainOf(request.network, shardOf(request.operation.need))
     const { generation } = chain
     const reply = await next.handle(request)
     if (reply.kind !== 'rest' || reply.status !== 200 || reply.degraded || chain.generation !== generation) return reply
@@ -268,10 +269,6 @@ function ownBytes(bytes: Buffer): Buffer {
   const own = Buffer.allocUnsafeSlow(bytes.length)
   bytes.copy(own)
   return own
-}
-
-function shardOf({ operation: { need } }: UpstreamRequest): Shard {
-  return need.kind === 'any' || need.kind === 'endpoint' ? null : need.shard
 }
 
 const SLICE_SHARE = 1.25

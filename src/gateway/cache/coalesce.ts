@@ -1,7 +1,7 @@
 import type { Clock } from '../../clock.ts'
-import type { OperationName } from '../../core/routing/operation.ts'
+import { type OperationName, shardOf } from '../../core/routing/operation.ts'
 import { answerHeight, type CallerHeights, lowestAllowed, raiseByRepeat } from '../caller-heights.ts'
-import type { Reply, UpstreamHandler, UpstreamRequest } from '../upstream-request.ts'
+import { chainOperationOf, type Reply, type UpstreamHandler, type UpstreamRequest } from '../upstream-request.ts'
 
 /**
  * Lets identical reads in flight share one request. The first request leads; if it is cancelled or times out, the
@@ -59,8 +59,8 @@ export function createCoalescer(deps: CoalescerDeps): UpstreamHandler {
     reply: Exclude<Reply, { kind: 'rejected' }>,
   ): boolean {
     const shown = answerHeight(request, reply)
-    const { caller, network, operation } = request
-    const { name, need } = operation
+    const { caller, network } = request
+    const { name, need } = chainOperationOf(request)
     if (shown === null) {
       if (name !== 'other' || need.kind !== 'latest' || reply.kind !== 'result') return true
       // State of the newest block, which the leader has seen in it.
@@ -68,7 +68,7 @@ export function createCoalescer(deps: CoalescerDeps): UpstreamHandler {
       if (seen !== null) raiseByRepeat(callerHeights, request, need.shard, 'latest', seen)
       return true
     }
-    const shard = need.kind === 'any' || need.kind === 'endpoint' ? null : need.shard
+    const shard = shardOf(need)
     const seen = shown.isHead ? lowestAllowed(callerHeights, request, shard, shown.tag) : null
     if (seen !== null && shown.height < seen) return false
     // Heights not recorded for the leader were implausible; one false claim must not affect every caller.
@@ -81,7 +81,7 @@ export function createCoalescer(deps: CoalescerDeps): UpstreamHandler {
 
   /** The lowest block that the caller may be shown; `null` unless the request is about the newest one. */
   function lowestOf(request: UpstreamRequest): number | null {
-    const { need } = request.operation
+    const { need } = chainOperationOf(request)
     return need.kind === 'latest' ? lowestAllowed(callerHeights, request, need.shard, 'latest') : null
   }
 
@@ -105,7 +105,8 @@ export function createCoalescer(deps: CoalescerDeps): UpstreamHandler {
         return next.handle(request)
       }
       // An answer that does not show its block is shared only by callers that have seen the same height.
-      const key = operation.name === 'other' ? `${keyOf(request)}${lowestOf(request) ?? ''}` : keyOf(request)
+      const key =
+        chainOperationOf(request).name === 'other' ? `${keyOf(request)}${lowestOf(request) ?? ''}` : keyOf(request)
       return join(key, request) ?? join(`${key} ${lowestOf(request) ?? ''}`, request) ?? next.handle(request)
     },
   }

@@ -1,9 +1,9 @@
 import type { Clock } from '../../clock.ts'
 import type { Shard } from '../../core/network.ts'
-import type { Operation } from '../../core/routing/operation.ts'
+import { type Operation, shardOf } from '../../core/routing/operation.ts'
 import { answerHeight, type CallerHeights, type HeightTag, lowestAllowed, raiseByRepeat } from '../caller-heights.ts'
-import type { GatewayError } from '../errors.ts'
-import type { UpstreamRequest } from '../upstream-request.ts'
+import { BEHIND_CALLER, type GatewayError } from '../errors.ts'
+import { chainOperationOf, type UpstreamRequest } from '../upstream-request.ts'
 import { type AttemptDeps, attemptOn, outcomeOf } from './attempt.ts'
 import { type NodeAnswer, TOO_SHORT_MS } from './reply.ts'
 import type { RepeatedAnswer, StaleAnswers } from './stale-answers.ts'
@@ -18,6 +18,7 @@ export class HeightGuard {
   readonly #request: UpstreamRequest
   readonly #network: UpstreamNetwork
   readonly #deps: HeightGuardDeps
+  readonly #operation: Operation
   readonly #shard: Shard
   /** Set if an answer was lower than allowed. `fell`: its endpoint was higher before. */
   tooLow: { readonly tag: HeightTag; readonly fell: boolean } | null = null
@@ -29,28 +30,28 @@ export class HeightGuard {
   #probed: Upstream[] = []
 
   constructor(request: UpstreamRequest, network: UpstreamNetwork, deps: HeightGuardDeps) {
-    const { need } = request.operation
+    this.#operation = chainOperationOf(request)
     this.#request = request
     this.#network = network
     this.#deps = deps
-    this.#shard = need.kind === 'any' || need.kind === 'endpoint' ? null : need.shard
+    this.#shard = shardOf(this.#operation.need)
   }
 
   /** The lowest block that may be shown; `null` unless the request is about the newest block. */
   get lowest(): number | null {
-    if (this.#request.operation.need.kind !== 'latest') return null
+    if (this.#operation.need.kind !== 'latest') return null
     return lowestAllowed(this.#deps.callerHeights, this.#request, this.#shard, 'latest')
   }
 
   /** Whether to try only endpoints known to have the height: the answer does not show its own, or all were behind. */
   get requiresHeight(): boolean {
-    const { name, need } = this.#request.operation
+    const { name, need } = this.#operation
     return need.kind === 'latest' && (name === 'other' || this.#waitedMs !== null) && this.lowest !== null
   }
 
   /** The highest block known to exist; `null` unless the request is by height. */
   highestKnown(): number | null {
-    const { need } = this.#request.operation
+    const { need } = this.#operation
     if (need.kind !== 'height') return null
     const known = this.#network.selector.highestKnown(need.shard)
     const seen = lowestAllowed(this.#deps.callerHeights, this.#request, need.shard, 'latest')
@@ -84,8 +85,9 @@ export class HeightGuard {
 
   /** State at the newest block is that of the block that its endpoint is known to have, or of a later one. */
   #sawState(upstream: Upstream): void {
-    const { caller, network, operation } = this.#request
-    if (operation.name !== 'other' || operation.need.kind !== 'latest') return
+    const { name, need } = this.#operation
+    if (name !== 'other' || need.kind !== 'latest') return
+    const { caller, network } = this.#request
     const height = upstream.heights.of(this.#shard)
     if (height < 0 || height > this.#network.selector.ceiling(this.#shard)) return
     this.#deps.callerHeights.raise(caller, network, this.#shard, 'latest', height)
@@ -150,7 +152,7 @@ export class HeightGuard {
       this.#waitedMs += stepMs
     }
     if (signal.aborted) return false
-    if (this.#request.to.kind === 'rpc' && this.#network.headProbe.mayBegin(clock.monotonic())) {
+    if (this.#request.call !== null && this.#network.headProbe.mayBegin(clock.monotonic())) {
       if (!(await this.#probe(failed))) return false
     }
     this.#waitedMs ??= 0
@@ -162,7 +164,7 @@ export class HeightGuard {
     const upstream = this.#nextToProbe(failed)
     if (upstream === null) return false
     this.#probed.push(upstream)
-    const probe = { ...this.#request, operation: HEAD, canonical: '[]', call: HEAD_CALL }
+    const probe = { ...this.#request, ...HEAD_REQUEST }
     const leftMs = this.#request.deadlineAt - this.#deps.clock.monotonic()
     const attempted = await attemptOn(this.#deps, upstream, probe, Math.min(PROBE_MS, leftMs))
     this.#deps.onAttempt?.(upstream, HEAD.name, outcomeOf(attempted, 'answer', false, probe))
@@ -173,7 +175,8 @@ export class HeightGuard {
   }
 
   #nextToProbe(failed: readonly Upstream[]): Upstream | null {
-    const criteria = { ...PROBE_CRITERIA, need: HEAD.need, minHeight: this.lowest }
+    const { need } = this.#request.operation
+    const criteria = { ...PROBE_CRITERIA, need: need.kind === 'endpoint' ? need : HEAD.need, minHeight: this.lowest }
     const next = this.#network.selector.select({ ...criteria, tried: [...failed, ...this.#probed] })
     if (next !== null || this.#probed.length === 0) return next?.upstream ?? null
     this.#probed = []
@@ -204,11 +207,6 @@ function waitFor(clock: Clock, ms: number, signal: UpstreamRequest['signal']): P
 }
 
 const NO_HEIGHT = { isTooLow: false, height: null }
-const BEHIND_CALLER: GatewayError = {
-  kind: 'no-endpoint',
-  message: 'no endpoint has reached the block yet that the caller has seen',
-  retryAfterMs: 1000,
-}
 const HEAD: Operation = {
   name: 'eth_blockNumber',
   need: { kind: 'latest', shard: null },
@@ -216,6 +214,13 @@ const HEAD: Operation = {
   absenceIsDoubtful: false,
 }
 const HEAD_CALL = { id: '1', isNotification: false, method: 'eth_blockNumber', params: '[]' }
+const HEAD_REQUEST: Pick<UpstreamRequest, 'operation' | 'chainOperation' | 'canonical' | 'to' | 'call'> = {
+  operation: HEAD,
+  chainOperation: undefined,
+  canonical: '[]',
+  to: { kind: 'rpc' },
+  call: HEAD_CALL,
+}
 const PROBE_CRITERIA = {
   isRead: true,
   method: HEAD_CALL.method,

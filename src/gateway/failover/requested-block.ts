@@ -1,9 +1,10 @@
-import type { NodeReply, UpstreamRequest } from '../upstream-request.ts'
+import { chainOperationOf, type NodeReply, type UpstreamRequest } from '../upstream-request.ts'
 
 /** Whether an answer is about the requested block or transaction. An answer that does not name its block passes. */
-export function isRequestedBlock({ operation, call, to }: UpstreamRequest, reply: NodeReply): boolean {
+export function isRequestedBlock(request: UpstreamRequest, reply: NodeReply): boolean {
   if (reply.kind === 'error') return true
-  const { name, need } = operation
+  const { call, to } = request
+  const { name, need } = chainOperationOf(request)
   if (reply.kind === 'rest') {
     if (name === 'block_by_nonce') return need.kind !== 'height' || isSame(reply.body, NONCE, need.height)
     const hash = name === 'block_by_hash' && to.kind === 'path' ? PATH_HASH.exec(to.path)?.[1] : undefined

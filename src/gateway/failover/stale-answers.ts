@@ -1,7 +1,7 @@
 import type { Shard } from '../../core/network.ts'
 import type { OperationName } from '../../core/routing/operation.ts'
 import type { AnswerHeight, HeightTag } from '../caller-heights.ts'
-import type { NodeReply, UpstreamRequest } from '../upstream-request.ts'
+import { chainOperationOf, type NodeReply, type UpstreamRequest } from '../upstream-request.ts'
 
 /**
  * The last answers about the newest blocks of each network, repeated while no endpoint has the height that a caller has
@@ -19,7 +19,7 @@ export class StaleAnswers {
     if (last === undefined || height >= last.height || at.now - last.at > at.holdsMs) {
       this.#heights.set(chain, { network: request.network, shard, height, at: at.now, endpoint: at.endpoint })
     }
-    if (!shown.isHead || reply.kind === 'error' || !KEPT.has(request.operation.name)) return
+    if (!shown.isHead || reply.kind === 'error' || !KEPT.has(chainOperationOf(request).name)) return
     const key = formKey(chain, request)
     const kept = this.#answers.get(key)
     if (kept !== undefined && height < kept.height && at.now - kept.at <= at.holdsMs) return
@@ -51,7 +51,7 @@ export class StaleAnswers {
     { now, holdsMs }: Omit<Shown, 'endpoint'>,
   ): (RepeatedAnswer & { readonly height: number }) | null {
     const chain = chainKey(request.network, shard, tag)
-    const isBlockNumber = request.operation.name === 'eth_blockNumber'
+    const isBlockNumber = chainOperationOf(request).name === 'eth_blockNumber'
     const last = isBlockNumber ? this.#heights.get(chain) : this.#answers.get(formKey(chain, request))
     if (last === undefined || last.height < lowest || now - last.at > holdsMs) return null
     const { height, endpoint } = last
@@ -114,8 +114,8 @@ function chainKey(network: string, shard: Shard, tag: HeightTag): string {
   return `${network} ${shard ?? ''} ${tag}`
 }
 
-function formKey(chain: string, { operation, canonical }: UpstreamRequest): string {
-  return `${chain} ${operation.name} ${canonical}`
+function formKey(chain: string, request: UpstreamRequest): string {
+  return `${chain} ${chainOperationOf(request).name} ${request.canonical}`
 }
 
 function numberOf(height: number): NodeReply {

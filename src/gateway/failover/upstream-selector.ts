@@ -1,6 +1,6 @@
 import type { Clock } from '../../clock.ts'
 import type { Shard } from '../../core/network.ts'
-import type { Need } from '../../core/routing/operation.ts'
+import { type Need, shardOf } from '../../core/routing/operation.ts'
 import type { UnixMs } from '../../core/time.ts'
 import { type Board, shownState } from '../../state/board.ts'
 import { type CandidateList, candidateListOf, type EndpointOverview, overviewOf } from './routing-order.ts'
@@ -56,11 +56,9 @@ export function createUpstreamSelector({ network, board, clock, upstreamOf }: Up
   return {
     select(criteria) {
       const { healthy, unhealthy, unresponsive, all } = current()
-      const { need, tried } = criteria
-      if (need.kind === 'endpoint') {
-        return all.find(({ upstream }) => upstream.name === need.endpoint && !tried.includes(upstream)) ?? null
-      }
-      const shard = need.kind === 'any' ? null : need.shard
+      const { need } = criteria
+      if (need.kind === 'endpoint') return all.find((ranked) => isPinned(ranked, need.endpoint, criteria)) ?? null
+      const shard = shardOf(need)
       const wanted = wantedHeight(criteria)
       const standing = wanted === null ? isAnyHeight : heights.comparedTo(shard, wanted)
       const query = { criteria, shard, now: clock.monotonic(), standing }
@@ -76,7 +74,7 @@ export function createUpstreamSelector({ network, board, clock, upstreamOf }: Up
     rateLimitedForMs(criteria) {
       const { healthy, all } = current()
       const { need, isRead } = criteria
-      const shard = need.kind === 'any' || need.kind === 'endpoint' ? null : need.shard
+      const shard = shardOf(need)
       const now = clock.monotonic()
       let soonest = Number.POSITIVE_INFINITY
       for (const { upstream } of isRead ? all : healthy) {
@@ -273,6 +271,12 @@ function lastResort(from: readonly RankedUpstream[], query: Query): RankedUpstre
       upstream.inFlight < LAST_RESORT_IN_FLIGHT,
   )
   return found === undefined || found.degraded ? (found ?? null) : { ...found, degraded: true }
+}
+
+/** Only networks without shards have aliases. */
+function isPinned({ upstream }: RankedUpstream, name: string, criteria: SelectionCriteria): boolean {
+  if (upstream.name !== name || criteria.tried.includes(upstream)) return false
+  return !criteria.requiresHeight || upstream.heights.of(null) >= (criteria.minHeight ?? -1)
 }
 
 const isAnyHeight = (): HeightStanding => REACHED

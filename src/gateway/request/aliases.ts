@@ -2,7 +2,7 @@ import type { Clock } from '../../clock.ts'
 import type { AdminCall, AliasRecord, StaleReason } from '../../core/routing/alias.ts'
 import type { Log } from '../../log.ts'
 import type { Board } from '../../state/board.ts'
-import { type GatewayError, gatewayError } from '../errors.ts'
+import { BEHIND_CALLER, type GatewayError, gatewayError } from '../errors.ts'
 import type { Reply, UpstreamHandler, UpstreamRequest } from '../upstream-request.ts'
 import { createAliasMaker, rejectedAfter } from './admin-alias.ts'
 import { type AliasRoutes, type RouteTarget, UNKNOWN_ROUTE } from './route.ts'
@@ -109,8 +109,8 @@ export function createAliases({ next, board, rpcPathOf, store, clock, log }: Ali
       markStale(record, reason)
       return rejectedAfter(reply, STALE[reason])
     } else if (reply.kind !== 'rejected') doubted.delete(record)
-    const isGone =
-      reply.kind === 'rejected' && (reply.rejection.kind === 'no-endpoint' || reply.rejection.kind === 'all-failed')
+    if (reply.kind !== 'rejected' || reply.rejection === BEHIND_CALLER) return reply
+    const isGone = reply.rejection.kind === 'no-endpoint' || reply.rejection.kind === 'all-failed'
     return isGone ? rejectedAfter(reply, AWAY) : reply
   }
 

@@ -32,8 +32,13 @@ export function classifyCall(
   })
   if (classified.kind !== 'operation' || endpoint === null) return classified
   if (!network.endpoints.has(endpoint)) return NO_SUCH_ENDPOINT
-  const name = kind === 'alias' ? 'alias' : classified.operation.name
-  return { ...classified, operation: { ...classified.operation, name, need: { kind: 'endpoint', endpoint } } }
+  const { operation } = classified
+  const name = kind === 'alias' ? 'alias' : operation.name
+  return {
+    ...classified,
+    operation: { ...operation, name, need: { kind: 'endpoint', endpoint } },
+    chainOperation: surface === 'chain' ? operation : undefined,
+  }
 }
 
 export interface UnclassifiedRequest {

@@ -66,12 +66,11 @@ export function createRequestHandler(deps: RequestHandlerDeps): RequestHandler {
   /** Catches every error, so that a bug does not leave a caller without an answer. */
   async function forward(
     request: AdmittedRequest,
-    { operation, canonical }: ClassifiedRequest,
+    { operation, chainOperation, canonical }: ClassifiedRequest,
     to: UpstreamPath,
     call: Call | null,
   ): Promise<Reply> {
     const { caller, network, share, rules, receivedAt, signal, minHeight } = request
-    const deadlineAt = receivedAt + rules.timeoutMs
     await turns.next(share)
     try {
       return await upstream.handle({
@@ -79,11 +78,12 @@ export function createRequestHandler(deps: RequestHandlerDeps): RequestHandler {
         caller: caller.name,
         share,
         operation,
+        chainOperation,
         canonical,
         to,
         call,
         minHeight,
-        deadlineAt,
+        deadlineAt: receivedAt + rules.timeoutMs,
         signal,
       })
     } catch (error) {
