@@ -59,10 +59,15 @@ export function lowestAllowed(
   shard: Shard,
   tag: HeightTag,
 ): number | null {
+  const seen = callerHeights.get(caller, network, shard, tag)
+  if (tag === 'safe' || tag === 'finalized') return seen
   // The pending block is never below the latest one; clients differ in whether it is one above.
-  const seen = callerHeights.get(caller, network, shard, tag === 'pending' ? 'latest' : tag)
-  if (tag === 'safe' || tag === 'finalized' || minHeight === null) return seen
-  return seen === null ? minHeight : Math.max(seen, minHeight)
+  const latest = tag === 'pending' ? callerHeights.get(caller, network, shard, 'latest') : null
+  return highestOf(highestOf(seen, latest), minHeight)
+}
+
+export function highestOf(a: number | null, b: number | null): number | null {
+  return a === null || b === null ? (a ?? b) : Math.max(a, b)
 }
 
 /** Records the height of an answer that is no new sign that the chain still has this block, such as a repeated one. */

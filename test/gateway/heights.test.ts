@@ -169,6 +169,31 @@ describe('while no endpoint has the height that a caller has seen', () => {
     expect([before, after].map(({ height }) => height)).toEqual([null, null])
   })
 
+  test('the pending block of a client that names the latest one is not shown after a higher one', async () => {
+    const pendingAt =
+      (height: number): Answering =>
+      (asked, response) =>
+        asked.text.includes('pending') ? { number: hex(height) } : at(1002)(asked, response)
+    const a = await startBareNode(pendingAt(1003))
+    const b = await startBareNode(pendingAt(1002))
+    const { ask, poll, skip } = await setting({ a, b }, FALLBACK_B)
+    await ask(PENDING_BLOCK)
+    await a.stop()
+
+    const repeated = await ask(PENDING_BLOCK)
+    for (let round = 0; round < 2; round++) {
+      skip(1000)
+      await poll('a', null)
+      await poll('b', 1002)
+    }
+    skip(1000)
+    await poll('a', null)
+    const after = await ask(PENDING_BLOCK)
+
+    expect([repeated, after].map(textOf)).toEqual(['{"number":"0x3eb"}', '{"number":"0x3ea"}'])
+    expect([repeated, after].map(isStale)).toEqual([true, false])
+  })
+
   test('no request that begins after an answer gets a lower one, whatever travels at the same time', async () => {
     const later = (answering: Answering): Answering => {
       return (asked, response) => {

@@ -1,7 +1,14 @@
 import type { Clock } from '../../clock.ts'
 import type { Shard } from '../../core/network.ts'
 import { type Operation, shardOf } from '../../core/routing/operation.ts'
-import { answerHeight, type CallerHeights, type HeightTag, lowestAllowed, raiseByRepeat } from '../caller-heights.ts'
+import {
+  answerHeight,
+  type CallerHeights,
+  type HeightTag,
+  highestOf,
+  lowestAllowed,
+  raiseByRepeat,
+} from '../caller-heights.ts'
 import { BEHIND_CALLER, type GatewayError } from '../errors.ts'
 import { chainOperationOf, type UpstreamRequest } from '../upstream-request.ts'
 import { type AttemptDeps, attemptOn, outcomeOf } from './attempt.ts'
@@ -55,7 +62,7 @@ export class HeightGuard {
     if (need.kind !== 'height') return null
     const known = this.#network.selector.highestKnown(need.shard)
     const seen = lowestAllowed(this.#deps.callerHeights, this.#request, need.shard, 'latest')
-    return known === null || seen === null ? (known ?? seen) : Math.max(known, seen)
+    return highestOf(known, seen)
   }
 
   /** Whether the answer shows a lower block than allowed. If it does not, its height counts as seen. */
