@@ -224,6 +224,31 @@ describe('while no endpoint has the height that a caller has seen', () => {
   })
 })
 
+describe('an endpoint that claims a height which no chain can have yet', () => {
+  test('is passed over for the next one', async () => {
+    const a = await startBareNode(at(2_000_000))
+    const b = await startBareNode(at(1003))
+    const { ask } = await setting({ a, b }, FALLBACK_B)
+
+    const replies = [await ask(BLOCK_NUMBER), await ask(LATEST_BLOCK)]
+
+    expect(replies.map(textOf)).toEqual(['"0x3eb"', '{"number":"0x3eb"}'])
+    expect(replies.map(({ endpoint, height }) => [endpoint, height])).toEqual([
+      ['b', 1003],
+      ['b', 1003],
+    ])
+  })
+
+  test('and is the only one, answers without a height that counts', async () => {
+    const a = await startBareNode(at(2_000_000))
+    const { ask } = await setting({ a })
+
+    const reply = await ask(BLOCK_NUMBER)
+
+    expect([textOf(reply), reply.height]).toEqual(['"0x1e8480"', null])
+  })
+})
+
 describe('a caller that has only read state at the newest block', () => {
   test('reads no older state later: it waits for an endpoint that has reached as much', async () => {
     const a = await startBareNode(at(1010))

@@ -122,13 +122,16 @@ export class FailoverLoop {
     const isAbsence = result.kind === 'error' || (result.kind === 'result' && result.isNull)
     const step = nextStep(operation, result, isAbsence ? this.#heights.highestKnown() : null)
     const checked = step === 'answer' && answer !== null ? this.#heights.check(answer) : null
-    const isBehind = checked?.isTooLow === true
+    const isBehind = checked?.verdict === 'too-low'
+    const isTooHigh = checked?.verdict === 'too-high'
     this.#deps.onAttempt?.(upstream, operation.name, outcomeOf(attempted, step, isBehind, this.#request))
     switch (step) {
       case 'answer':
-        if (isBehind) this.#retryReason = 'behind'
+        if (isBehind || isTooHigh) this.#retryReason = 'behind'
+        if (isTooHigh) this.#fallback.take(answer, false)
         // An error after an absence adds no information.
-        if (answer === null || isBehind || (this.#fallback.absences > 0 && result.kind === 'error')) return null
+        if (answer === null || isBehind || isTooHigh || (this.#fallback.absences > 0 && result.kind === 'error'))
+          return null
         return passOn(answer, this.#attempts, this.#nodeMs, checked?.height)
       case 'unable':
       case 'absent':

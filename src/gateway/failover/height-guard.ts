@@ -65,8 +65,8 @@ export class HeightGuard {
     return highestOf(known, seen)
   }
 
-  /** Whether the answer shows a lower block than allowed. If it does not, its height counts as seen. */
-  check({ reply, upstream, degraded }: NodeAnswer): { readonly isTooLow: boolean; readonly height: number | null } {
+  /** Whether the height that the answer shows is allowed and plausible. If it is, it counts as seen. */
+  check({ reply, upstream, degraded }: NodeAnswer): CheckedHeight {
     const shown = answerHeight(this.#request, reply)
     if (shown === null) {
       if (reply.kind === 'result') this.#sawState(upstream)
@@ -82,12 +82,12 @@ export class HeightGuard {
     const lowest = isHead ? lowestAllowed(callerHeights, this.#request, shard, tag) : null
     if (lowest !== null && height < lowest) {
       this.tooLow = { tag, fell: this.tooLow?.fell === true || (tag === 'latest' && before >= lowest) }
-      return { isTooLow: true, height }
+      return TOO_LOW
     }
-    if (height > this.#network.selector.ceiling(shard)) return NO_HEIGHT
+    if (height > this.#network.selector.ceiling(shard)) return isHead ? TOO_HIGH : NO_HEIGHT
     callerHeights.raise(caller, network, shard, tag, height)
     if (!degraded) staleAnswers.keep(this.#request, shard, reply, shown, { endpoint: upstream.name, ...this.#now() })
-    return { isTooLow: false, height: toldHeight(tag, height) }
+    return { verdict: 'shown', height: toldHeight(tag, height) }
   }
 
   /** State at the newest block is that of the block that its endpoint is known to have, or of a later one. */
@@ -191,6 +191,13 @@ export class HeightGuard {
   }
 }
 
+/** `too-high`: no chain can be there yet, so the answer is passed on only if no endpoint has a better one. */
+interface CheckedHeight {
+  readonly verdict: 'shown' | 'too-low' | 'too-high'
+  /** The height to tell the caller. */
+  readonly height: number | null
+}
+
 export interface HeightGuardDeps extends AttemptDeps {
   readonly callerHeights: CallerHeights
   readonly staleAnswers: StaleAnswers
@@ -213,7 +220,9 @@ function waitFor(clock: Clock, ms: number, signal: UpstreamRequest['signal']): P
   })
 }
 
-const NO_HEIGHT = { isTooLow: false, height: null }
+const NO_HEIGHT: CheckedHeight = { verdict: 'shown', height: null }
+const TOO_LOW: CheckedHeight = { verdict: 'too-low', height: null }
+const TOO_HIGH: CheckedHeight = { verdict: 'too-high', height: null }
 const HEAD: Operation = {
   name: 'eth_blockNumber',
   need: { kind: 'latest', shard: null },
