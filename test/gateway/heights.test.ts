@@ -131,6 +131,23 @@ describe('while no endpoint has the height that a caller has seen', () => {
     expect(systemClock.monotonic() - began).toBeLessThan(1000)
   })
 
+  test('and all endpoints are unhealthy, the last answer is repeated, too, and is marked as degraded', async () => {
+    const a = await startBareNode(at(1002))
+    const b = await startBareNode(at(1001))
+    const { ask, poll, skip } = await setting({ a, b }, FALLBACK_B)
+    for (let round = 0; round < 3; round++) {
+      skip(1000)
+      for (const name of ['a', 'b']) await poll(name, null)
+    }
+    const seen = await ask({ ...BLOCK_NUMBER, minHeight: 1002 })
+    await a.stop()
+
+    const reply = await ask(BLOCK_NUMBER)
+
+    expect(seen).toMatchObject({ endpoint: 'a', degraded: true, height: 1002 })
+    expect([textOf(reply), isStale(reply), reply.degraded]).toEqual(['"0x3ea"', true, true])
+  })
+
   test('finalized blocks repeat the last finalized one', async () => {
     const a = await startBareNode(() => ({ number: '0x3d0' }))
     const b = await startBareNode(() => ({ number: '0x3b0' }))

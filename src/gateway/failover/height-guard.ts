@@ -86,7 +86,9 @@ export class HeightGuard {
     }
     if (height > this.#network.selector.ceiling(shard)) return isHead ? TOO_HIGH : NO_HEIGHT
     callerHeights.raise(caller, network, shard, tag, height)
-    if (!degraded) staleAnswers.keep(this.#request, shard, reply, shown, { endpoint: upstream.name, ...this.#now() })
+    if (!upstream.isOnOtherChain) {
+      staleAnswers.keep(this.#request, shard, reply, shown, { endpoint: upstream.name, degraded, ...this.#now() })
+    }
     return { verdict: 'shown', height: toldHeight(tag, height) }
   }
 

@@ -22,8 +22,8 @@ export function passOn(
 /** The reply to a caller that has seen a higher block than any endpoint has. */
 export function replyInstead(instead: RepeatedAnswer | GatewayError, attempts: number, nodeMs: number): Reply {
   if ('kind' in instead) return rejected(instead, null, attempts, nodeMs)
-  const { reply, endpoint, height, ageMs } = instead
-  return { ...reply, endpoint, attempts, cache: 'none', degraded: false, nodeMs, nodeId: null, height, staleMs: ageMs }
+  const { reply, endpoint, degraded, height, ageMs } = instead
+  return { ...reply, endpoint, attempts, cache: 'none', degraded, nodeMs, nodeId: null, height, staleMs: ageMs }
 }
 
 /** A node's answer that may be passed on. */

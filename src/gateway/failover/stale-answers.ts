@@ -17,7 +17,14 @@ export class StaleAnswers {
     const chain = chainKey(request.network, shard, tag)
     const last = this.#heights.get(chain)
     if (last === undefined || height >= last.height || at.now - last.at > at.holdsMs) {
-      this.#heights.set(chain, { network: request.network, shard, height, at: at.now, endpoint: at.endpoint })
+      this.#heights.set(chain, {
+        network: request.network,
+        shard,
+        height,
+        at: at.now,
+        endpoint: at.endpoint,
+        degraded: at.degraded,
+      })
     }
     if (!shown.isHead || reply.kind === 'error' || !KEPT.has(chainOperationOf(request).name)) return
     const key = formKey(chain, request)
@@ -36,6 +43,7 @@ export class StaleAnswers {
       height,
       at: at.now,
       endpoint: at.endpoint,
+      degraded: at.degraded,
       status,
       memory,
       length: bytes.length,
@@ -48,17 +56,18 @@ export class StaleAnswers {
     shard: Shard,
     tag: HeightTag,
     lowest: number,
-    { now, holdsMs }: Omit<Shown, 'endpoint'>,
+    { now, holdsMs }: Pick<Shown, 'now' | 'holdsMs'>,
   ): (RepeatedAnswer & { readonly height: number }) | null {
     const chain = chainKey(request.network, shard, tag)
     const isBlockNumber = chainOperationOf(request).name === 'eth_blockNumber'
     const last = isBlockNumber ? this.#heights.get(chain) : this.#answers.get(formKey(chain, request))
     if (last === undefined || last.height < lowest || now - last.at > holdsMs) return null
-    const { height, endpoint } = last
+    const { height, endpoint, degraded } = last
     return {
       reply: isBlockNumber ? numberOf(height) : copyOf(last as LastAnswer),
       height,
       endpoint,
+      degraded,
       ageMs: now - last.at,
     }
   }
@@ -84,11 +93,14 @@ export interface RepeatedAnswer {
   readonly reply: NodeReply
   readonly height: number | null
   readonly endpoint: string
+  readonly degraded: boolean
   readonly ageMs: number
 }
 
 interface Shown {
   readonly endpoint: string
+  /** The endpoint was unhealthy. */
+  readonly degraded: boolean
   /** On the monotonic clock. */
   readonly now: number
   readonly holdsMs: number
@@ -101,6 +113,7 @@ interface LastHeight {
   /** When a node last confirmed it. */
   readonly at: number
   readonly endpoint: string
+  readonly degraded: boolean
 }
 
 interface LastAnswer extends LastHeight {
