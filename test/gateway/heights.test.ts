@@ -395,6 +395,51 @@ describe('a chain that went back', () => {
 })
 
 describe('a caller that sends back the height it has seen at another Heartline', () => {
+  /** Behind a balancer: the second one knows only a node that is behind. */
+  async function twoHeartlines() {
+    const a = await startBareNode(at(1003))
+    const b = await startBareNode(at(1001))
+    const [first, second] = [await setting({ a }), await setting({ b })]
+    let minHeight: number | null = null
+    const askAndNote = async (heartline: typeof first, question: Parameters<typeof first.ask>[0]) => {
+      const reply = await heartline.ask({ ...question, minHeight })
+      minHeight = Math.max(minHeight ?? 0, reply.height ?? 0)
+      return reply
+    }
+    return { b, first, second, askAndNote }
+  }
+
+  test('sees no lower block, whichever of two answers', async () => {
+    const { b, first, second, askAndNote } = await twoHeartlines()
+    const replies = [await askAndNote(first, BLOCK_NUMBER)]
+    replies.push(await askAndNote(second, { ...BLOCK_NUMBER, ...within(300) }))
+    replies.push(await askAndNote(second, { ...BALANCE, ...within(300) }))
+    replies.push(await askAndNote(first, LATEST_BLOCK))
+    b.answering = at(1004)
+    replies.push(await askAndNote(second, LATEST_BLOCK))
+    replies.push(await askAndNote(first, { ...BLOCK_NUMBER, ...within(300) }))
+
+    expect(replies.map((reply) => reply.height ?? reply.kind)).toEqual([
+      1003,
+      'rejected',
+      'rejected',
+      1003,
+      1004,
+      'rejected',
+    ])
+  })
+
+  test('and waits at one, is answered as soon as a node there has the block', async () => {
+    const { b, first, second, askAndNote } = await twoHeartlines()
+    await askAndNote(first, BLOCK_NUMBER)
+    const waiting = askAndNote(second, BALANCE)
+    await expect.poll(() => b.asked.length).toBeGreaterThan(0)
+
+    b.answering = at(1003)
+
+    expect(textOf(await waiting)).toBe('"balance at 1003"')
+  })
+
   test('gets no lower block, and reads state at that block', async () => {
     const a = await startBareNode(at(1000))
     const b = await startBareNode(at(1003))
