@@ -17,7 +17,9 @@ const ENDPOINTS = 100
 async function startProvider(blockTimeMs: number, now: () => number) {
   const asked = new Map<string, number>()
   let connections = 0
-  const hash = (height: number) => `0x${height.toString(16).padStart(64, '0')}`
+  /** From this height on, the blocks have been replaced. */
+  let replacedFrom = Number.POSITIVE_INFINITY
+  const hash = (height: number) => `0x${height >= replacedFrom ? 'f' : '0'}${height.toString(16).padStart(63, '0')}`
   const answer = async (request: IncomingMessage, response: ServerResponse) => {
     let body = ''
     for await (const chunk of request) body += String(chunk)
@@ -44,8 +46,34 @@ async function startProvider(blockTimeMs: number, now: () => number) {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     asked,
     connections: () => connections,
+    replaceHead() {
+      replacedFrom = Math.floor(now() / blockTimeMs)
+    },
     of: (method: string) => [...asked].reduce((sum, [key, count]) => sum + (key.endsWith(method) ? count : 0), 0),
   }
+}
+
+/** Endpoints of one provider, polled over real sockets; only time is driven. */
+async function openScene(count: number, blockTimeMs: number) {
+  const clock = createFakeClock()
+  const provider = await startProvider(blockTimeMs, clock.now)
+  const endpoints = Array.from({ length: count }, (_, at) => endpoint(`e${at}`, { intervalMs: INTERVAL_MS }))
+  const prober = createProber({ clock: { ...systemClock, now: clock.now, monotonic: clock.monotonic } })
+  onTestFinished(() => prober.close())
+  prober.retarget(
+    endpoints.map((of) => ({
+      endpoint: of,
+      url: new Secret(`${provider.url}/${of.name}`),
+      headers: {},
+      tls: { ca: null, insecure: false },
+      rpcPath: '/',
+      kind: 'proxy' as const,
+      chainId: 1,
+      timeoutMs: 30_000,
+    })),
+  )
+  const world = createWorld(clock, [{ network: network({ chainId: 1, blockTimeMs }), endpoints }], { prober })
+  return { clock, provider, endpoints, world }
 }
 
 test.each([
@@ -55,25 +83,7 @@ test.each([
 ])(
   '100 endpoints on one host get the configured requests over ten minutes, with a block each %i ms, and the metric counts them',
   async (blockTimeMs) => {
-    const clock = createFakeClock()
-    const provider = await startProvider(blockTimeMs, clock.now)
-    const endpoints = Array.from({ length: ENDPOINTS }, (_, at) => endpoint(`e${at}`, { intervalMs: INTERVAL_MS }))
-    const prober = createProber({ clock: { ...systemClock, now: clock.now, monotonic: clock.monotonic } })
-    onTestFinished(() => prober.close())
-    prober.retarget(
-      endpoints.map((of) => ({
-        endpoint: of,
-        url: new Secret(`${provider.url}/${of.name}`),
-        headers: {},
-        tls: { ca: null, insecure: false },
-        rpcPath: '/',
-        kind: 'proxy' as const,
-        chainId: 1,
-        timeoutMs: 30_000,
-      })),
-    )
-    const world = createWorld(clock, [{ network: network({ chainId: 1, blockTimeMs }), endpoints }], { prober })
-
+    const { clock, provider, endpoints, world } = await openScene(ENDPOINTS, blockTimeMs)
     const rounds = TEN_MINUTES_MS / INTERVAL_MS
     for (let round = 0; round < rounds; round++) {
       // As the scheduler does: some at the same time, over several connections.
@@ -90,3 +100,32 @@ test.each([
       expect([key, tally.checks.get('head')?.requests]).toEqual([key, rounds + 1])
   },
 )
+
+test.each([
+  { count: 1, costs: [7] },
+  // Once as many have the new block as the old one, the rest need no proof.
+  { count: 6, costs: [7, 7, 7, 1, 1, 1] },
+])('a replaced head costs $costs requests of $count endpoints, once', async ({ count, costs }) => {
+  const { clock, provider, endpoints, world } = await openScene(count, 4 * INTERVAL_MS)
+  const requests = () =>
+    endpoints.map((of) => world.board.entry('ethereum', of.name)?.tally.checks.get('head')?.requests)
+  const round = async (): Promise<number[]> => {
+    const before = requests()
+    for (const of of endpoints) {
+      await world.poll(of)
+      await clock.advance(INTERVAL_MS / count)
+    }
+    return requests().map((now, at) => (now ?? 0) - (before[at] ?? 0))
+  }
+  const calm = costs.map(() => 1)
+  await clock.advance(4 * INTERVAL_MS - (clock.now() % (4 * INTERVAL_MS)))
+  await round()
+  expect(await round()).toEqual(calm)
+
+  provider.replaceHead()
+
+  expect(await round()).toEqual(costs)
+  expect(await round()).toEqual(calm)
+  // The next block is a child of the new one.
+  expect(await round()).toEqual(calm)
+})

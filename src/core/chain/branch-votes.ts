@@ -35,6 +35,17 @@ export function isMinority(branches: readonly Branch<unknown>[], hash: string, e
   return branches.some((branch) => branch !== own && others(branch) >= votes)
 }
 
+/** Whether another endpoint has reported this block. */
+export function isElsewhere(branches: readonly Branch<unknown>[], hash: string, endpoint: string): boolean {
+  const branch = branches.find((one) => one.hash === hash)
+  return branch?.reports.some(({ by }) => by.endpoint !== endpoint) === true
+}
+
+/** Whether only other blocks were reported at its height. The only endpoint is compared with its own earlier ones. */
+export function isReplaced(known: readonly Branch<unknown>[], hash: string): boolean {
+  return known.length > 0 && !known.some((block) => block.hash === hash)
+}
+
 /** Several branches without a majority. */
 export interface Fork {
   readonly height: number

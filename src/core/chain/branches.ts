@@ -29,7 +29,7 @@ export interface Branches {
   /** Number of different blocks at the newest height that most endpoints have reached; 0 if there is none. */
   count(): number
   /** The different blocks that endpoints have reported at this height. */
-  blocksAt(height: number): readonly Pick<Block, 'hash'>[]
+  blocksAt(height: number): readonly Branch<unknown>[]
   /** Whether an endpoint with a head at this height may have to report an older block too. */
   mayNeedComparison(height: number): boolean
   /** Height of a further block that an endpoint must report; `null` if these heights are enough to compare it. */

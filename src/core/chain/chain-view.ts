@@ -2,7 +2,7 @@ import type { Head } from '../poll-result.ts'
 import type { UnixMs } from '../time.ts'
 import { createBlockPace, maxBlocksIn } from './block-pace.ts'
 import { type Block, createLineage, createParentTrust, parentOf } from './block-reports.ts'
-import type { Fork } from './branch-votes.ts'
+import { type Fork, isElsewhere, isReplaced } from './branch-votes.ts'
 import { type BranchStanding, createBranches } from './branches.ts'
 import type { HeightTally } from './height-tally.ts'
 import { createKnownHeads, type KnownHeads, type SeenHead } from './known-heads.ts'
@@ -17,8 +17,9 @@ export interface ChainView {
   /** Adds a head that an endpoint reported. `compared`: the further blocks that were requested from it. */
   add(endpoint: string, head: Head, at: UnixMs, compared?: readonly Block[]): HeadMove
   /**
-   * Whether this head can be of this chain: no jump that no chain makes, and no block at a height where others have
-   * another one, unless the endpoint's fork is known. `compared`: the further blocks that were requested from it.
+   * Whether this head can be of this chain: no jump that no chain makes, no replaced block that no other endpoint has,
+   * and no block at a height where others have another one, unless the endpoint's fork is known. `compared`: the
+   * further blocks that were requested from it.
    */
   fits(endpoint: string, head: Head, at: UnixMs, compared?: readonly Block[]): boolean
   /** Height of a further block that an endpoint with this head must report to be compared; `null` if none. */
@@ -165,13 +166,15 @@ export function createChainView(options: ChainViewOptions): ChainView {
     fits(endpoint, head, at, compared = NOTHING_COMPARED) {
       const before = heads.seen(endpoint)?.head
       const isLinked = parents.isTrusted(endpoint)
+      const own = isLinked ? [head, parentOf(head)] : [head]
       if (before !== undefined) {
-        if (moveOf(before, head).kind === 'reorged' && (isLinked || head.height === before.height)) return false
+        const hasReplaced = moveOf(before, head).kind === 'reorged' && (isLinked || head.height === before.height)
+        if (hasReplaced && !own.some(({ height, hash }) => isElsewhere(branches.blocksAt(height), hash, endpoint)))
+          return false
         if (!isPossible(options, before, head, at - heads.readAt(endpoint), reference.current?.height ?? 0))
           return false
       }
-      const own = isLinked ? [head, parentOf(head)] : [head]
-      if (answering() < 2 && own.some((block) => isReplaced(block, branches.blocksAt(block.height)))) return false
+      if (answering() < 2 && own.some((block) => isReplaced(branches.blocksAt(block.height), block.hash))) return false
       return !branches.isOutvoted(endpoint, [...own, ...compared])
     },
 
@@ -272,11 +275,6 @@ function isJudgedByAge(
   if (aloneSince === null || now - aloneSince < recentMs) return false
   for (const other of heads()) if (other !== own && other.advancedAt - other.head.timestamp >= stallMs) return false
   return true
-}
-
-/** Whether only other blocks were reported at its height. The only endpoint is compared with its own earlier ones. */
-function isReplaced({ hash }: Block, known: readonly Pick<Block, 'hash'>[]): boolean {
-  return known.length > 0 && !known.some((block) => block.hash === hash)
 }
 
 function moveOf(last: Head | undefined, head: Head): HeadMove {
