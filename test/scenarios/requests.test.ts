@@ -2,12 +2,15 @@ import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
-import { systemClock } from '../../src/clock.ts'
+import { type Clock, systemClock } from '../../src/clock.ts'
+import { createMetrics } from '../../src/metrics/metrics.ts'
 import { createProber } from '../../src/nodes/probe.ts'
 import { Secret } from '../../src/secret.ts'
+import type { Board } from '../../src/state/board.ts'
+import { createIncidentLog } from '../../src/state/incident-log.ts'
 import { createFakeClock } from '../support/fake-clock.ts'
 import { endpoint, network } from '../support/network.ts'
-import { createWorld } from '../support/world.ts'
+import { createWorld, QUIET_STORE } from '../support/world.ts'
 
 /** Providers bill per request: a node gets what the configuration says, and its chain id every ten minutes. */
 const INTERVAL_MS = 15_000
@@ -76,6 +79,21 @@ async function openScene(count: number, blockTimeMs: number) {
   return { clock, provider, endpoints, world }
 }
 
+/** The series of `heartline_node_requests_total`, as they are scraped. */
+async function requestsOf(board: Board, clock: Clock): Promise<string[]> {
+  const metrics = createMetrics({
+    board,
+    clock,
+    incidents: createIncidentLog(),
+    version: '1.2.3',
+    storeStatus: () => QUIET_STORE,
+    scheduler: () => ({ lastRoundAt: null }),
+    observer: () => ({ impaired: false }),
+  })
+  const text = await metrics.render()
+  return text.split('\n').flatMap((line) => /^heartline_node_requests_total(.*)/.exec(line)?.slice(1) ?? [])
+}
+
 test.each([
   12_000,
   // Ten blocks an interval: heads are compared by their parents, which other endpoints have told.
@@ -96,8 +114,9 @@ test.each([
     expect(provider.connections()).toBeGreaterThan(1)
     expect(provider.of('eth_getBlockByNumber')).toBe(rounds * ENDPOINTS)
     expect(provider.of('eth_chainId')).toBe(ENDPOINTS)
-    for (const { key, tally } of world.board.network('ethereum')?.endpoints ?? [])
-      expect([key, tally.checks.get('head')?.requests]).toEqual([key, rounds + 1])
+    expect(await requestsOf(world.board, clock)).toEqual(
+      endpoints.map(({ name }) => `{network="ethereum",endpoint="${name}",check="head"} ${rounds + 1}`),
+    )
   },
 )
 
