@@ -72,9 +72,10 @@ export function createConnectionPool({ address, clock, lookup, maxConnections }:
     for (const connection of idle.splice(0)) destroy(connection)
   }
 
-  /** Keeps the most recently used connection, so that an endpoint with any interval finds one. */
+  /** Keeps the most recently used connections, so that polls with any interval find them. */
   function closeSurplus(now: number): void {
-    while (idle.length > 1 && now - (idle[0] as Connection).idleSince > SURPLUS_MS) destroy(idle.shift() as Connection)
+    while (idle.length > KEPT && now - (idle[0] as Connection).idleSince > SURPLUS_MS)
+      destroy(idle.shift() as Connection)
   }
 
   function isFull(): boolean {
@@ -197,5 +198,8 @@ export interface ConnectionPoolDeps {
 /** Only a new connection picks up a changed DNS record or certificate. A node may close an idle connection sooner. */
 const MAX_AGE_MS = 600_000
 
-/** How long more than one connection stays open without being used. */
+/** A poll of liveness and head uses two if the node takes its time: with only one kept, each would shake hands again. */
+const KEPT = 2
+
+/** How long further connections stay open without being used. */
 const SURPLUS_MS = 25_000

@@ -1,8 +1,16 @@
+import { once } from 'node:events'
+import { createServer as createHttps } from 'node:https'
 import { createRequire } from 'node:module'
+import type { AddressInfo } from 'node:net'
+import { text } from 'node:stream/consumers'
 import { setImmediate } from 'node:timers/promises'
 import { createServer as createTls, type TlsOptions } from 'node:tls'
-import { afterAll, describe, expect, test } from 'vitest'
-import { createFakeClock } from '../support/fake-clock.ts'
+import { afterAll, describe, expect, onTestFinished, test } from 'vitest'
+import { systemClock } from '../../src/clock.ts'
+import { createProber } from '../../src/nodes/probe.ts'
+import { Secret } from '../../src/secret.ts'
+import { createFakeClock, type FakeClock } from '../support/fake-clock.ts'
+import { endpoint } from '../support/network.ts'
 import { requirePackage } from '../support/system-package.ts'
 import { type Authority, createAuthority } from './certificates.ts'
 import { addressOf, answer, bodyOf, failureOf, nodeClient, rawNode, send } from './support.ts'
@@ -121,14 +129,79 @@ describe.skipIf(!available)('a node over TLS', () => {
     for (let passed = 0; passed <= 1200; passed += seconds) {
       expect(await send(client, address)).toMatchObject({ ok: true })
       handshakes.push(accepted())
-      await clock.advance(seconds * 1000)
-      undiciTimers.tick(seconds * 1000)
-      // undici closes an idle connection in a later turn of the event loop.
-      for (let turn = 0; turn < 3; turn++) await setImmediate()
+      await pass(clock, seconds * 1000)
     }
 
     const polls = Math.floor(600 / seconds)
     expect(handshakes.slice(0, polls)).toEqual(Array.from({ length: polls }, () => 1))
     expect(handshakes.at(-1)).toBeLessThanOrEqual(3)
   })
+
+  test('shakes hands twice in ten minutes if its liveness takes so long that the head needs a second connection', async () => {
+    let heads = 0
+    let polls = 0
+    const held: (() => void)[] = []
+    const { url, accepted } = await tlsAnswers(authority.issue({ san: 'IP:127.0.0.1' }), (method, respond) => {
+      if (method === 'eth_getBlockByNumber') heads++
+      if (method === 'eth_syncing' && heads < polls) held.push(respond)
+      else respond()
+      if (method === 'eth_getBlockByNumber') for (const release of held.splice(0)) release()
+    })
+    const clock = createFakeClock()
+    const prober = createProber({ clock: { ...systemClock, now: clock.now, monotonic: clock.monotonic } })
+    onTestFinished(() => prober.close())
+    const own = endpoint('own-1', { checks: ['liveness', 'head'] })
+    prober.retarget([
+      {
+        endpoint: own,
+        url: new Secret(url),
+        headers: {},
+        tls: { ca: authority.ca, insecure: false },
+        rpcPath: '/',
+        kind: 'proxy',
+        chainId: null,
+        timeoutMs: 30_000,
+      },
+    ])
+    const { signal } = new AbortController()
+    const handshakes: number[] = []
+
+    for (; polls < 40; await pass(clock, 15_000)) {
+      const of = polls++ % 4 === 0 ? own : { ...own, checks: ['head'] as const }
+      expect(await prober.poll(of, signal)).toMatchObject({ heads: [{ outcome: { ok: true } }] })
+      handshakes.push(accepted())
+    }
+
+    expect(handshakes).toEqual(Array.from({ length: 40 }, () => 2))
+  })
 })
+
+/** A node that answers each method once `respond` is called. */
+async function tlsAnswers(options: TlsOptions, onMethod: (method: string, respond: () => void) => void) {
+  let accepted = 0
+  const server = createHttps(options, (request, response) => {
+    void text(request).then((body) => {
+      const { id, method } = JSON.parse(body)
+      onMethod(method, () => response.end(JSON.stringify({ jsonrpc: '2.0', id, result: RESULTS[method] ?? null })))
+    })
+  })
+  server.on('secureConnection', () => accepted++)
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  onTestFinished(() => server.close().closeAllConnections())
+  return { url: `https://127.0.0.1:${(server.address() as AddressInfo).port}`, accepted: () => accepted }
+}
+
+const HASH = `0x${'1'.repeat(64)}`
+const RESULTS: Readonly<Record<string, unknown>> = {
+  eth_syncing: false,
+  net_peerCount: '0x9',
+  web3_clientVersion: 'Geth/v1.16.0',
+  eth_getBlockByNumber: { number: '0x1', hash: HASH, parentHash: HASH, timestamp: '0x1' },
+}
+
+async function pass(clock: FakeClock, ms: number): Promise<void> {
+  await clock.advance(ms)
+  undiciTimers.tick(ms)
+  // undici closes an idle connection in a later turn of the event loop.
+  for (let turn = 0; turn < 3; turn++) await setImmediate()
+}
