@@ -2,6 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { z } from 'zod'
 import { ConfigFile } from '../src/config/schema.ts'
+import { FAILURE_KINDS } from '../src/core/failure.ts'
 import { METRICS, type MetricRow, PREFIX, PROBE_METRICS } from '../src/metrics/registry.ts'
 
 /** Writes the generated parts of `docs/configuration.md` and `docs/metrics.md`: `npm run docs`. */
@@ -35,6 +36,10 @@ Prometheus does; with gzip if the client accepts it. Both formats have the same 
   and \`check_…\` with the label \`endpoint\`), not to those of networks and of the gateway. It is empty where an endpoint has no such label.
   Another value makes new series, so choose labels that rarely change. The rules of \`grafana/\` do not compare these labels.
 - When an endpoint is removed from the configuration, its series are gone at the next scrape.
+- Counters exist from 0 on, except four with too many combinations of labels: \`heartline_check_failures_total\` (${FAILURE_KINDS.length} reasons for each
+  check: ${2 * FAILURE_KINDS.length} more series for an endpoint that has 45), \`heartline_gateway_requests_total\`, \`heartline_gateway_attempts_total\` and
+  \`heartline_http_requests_total\`. Their series appear with the first event, which \`increase\` does not count. With
+  \`x\` for such a counter, \`(x unless x offset 15m) or increase(x[15m])\` does.
 - Histograms have the buckets 5, 10, 25, 50, 100, 250 and 500 ms, 1, 2.5, 5 and 10 s; those of the gateway have finer ones.
 - Concurrent scrapes share one rendering.
 
