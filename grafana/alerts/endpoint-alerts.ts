@@ -38,7 +38,7 @@ export const endpointAlerts: Alerts = ({ hold, window }) => [
     hold: hold(MINUTE),
     summary: '{{ $labels.network }}/{{ $labels.endpoint }} is stalled',
     description:
-      '{{ $labels.network }}/{{ $labels.endpoint }} has had no new block for {{ $value | humanizeDuration }}{{ with $labels.shard }} on shard {{ . }}{{ end }}.',
+      '{{ $labels.network }}/{{ $labels.endpoint }} has had no new block for {{ $value | humanizeDuration }}{{ with $labels.shard }} on shard {{ . }}{{ end }}. If it is the only endpoint of {{ $labels.network }}, it is unknown whether the endpoint or the chain has stopped.',
   }),
   of({
     name: 'HeartlineEndpointForked',

@@ -62,7 +62,8 @@ export const RULE_CASES: readonly RuleCase[] = [
     },
     labels: OF_NODE,
     summary: 'avalanche/own-1 is stalled',
-    description: 'avalanche/own-1 has had no new block for 36m 0s.',
+    description:
+      'avalanche/own-1 has had no new block for 36m 0s. If it is the only endpoint of avalanche, it is unknown whether the endpoint or the chain has stopped.',
   },
   {
     alert: 'HeartlineEndpointForked',
