@@ -1,7 +1,14 @@
 import type { Clock } from '../clock.ts'
 import { badTime, lastedMs } from '../core/incident/bad-time.ts'
 import { countedFrom } from '../core/incident/endpoint-incident.ts'
-import { type Incident, type IncidentSample, mainConditions, sharedBy, subjectOf } from '../core/incident/incident.ts'
+import {
+  type Incident,
+  type IncidentSample,
+  mainConditions,
+  named,
+  sharedBy,
+  subjectOf,
+} from '../core/incident/incident.ts'
 import type { Note } from '../core/incident/note.ts'
 import type { MaintenancePeriod } from '../core/maintenance.ts'
 import { METACHAIN } from '../core/network.ts'
@@ -243,7 +250,8 @@ function notes({ incident, audience, figures, maintenance, stamp }: Stamped): st
   if (absorbedBy !== null) {
     notes.push(`This is part of the network-wide incident ${absorbedBy}; lists show only that one.`)
   }
-  if (incident.cause !== 'endpoint' && affected.length > 0) notes.push(`Affected endpoints: ${affected.join(', ')}.`)
+  if (incident.cause !== 'endpoint' && affected.length > 0)
+    notes.push(`Affected endpoints: ${named(affected, MOST_ENDPOINTS)}.`)
   for (const { name, endpoints, from, until } of maintenance) {
     const about = endpoints === null ? 'the whole network' : endpoints.join(', ')
     notes.push(`Maintenance "${printable(name)}" of ${about} was planned from ${stamp(from)} to ${stamp(until)}.`)

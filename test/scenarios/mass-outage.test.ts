@@ -1,5 +1,8 @@
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
+import type { Incident } from '../../src/core/incident/incident.ts'
+import { setUp } from '../http/setting.ts'
 import { playFleetOutage } from '../support/fleet-outage.ts'
+import { bad, endpoint, network } from '../support/network.ts'
 
 /** Five thousand endpoints that fail within one round of polls: what a page, a feed, a channel and the store get of it. */
 test.each([
@@ -19,6 +22,14 @@ test.each([
   // About one write a second while endpoints join, although each names all of them.
   expect(saves).toBeLessThan(60)
   expect(savedBytes).toBeLessThan(4_000_000)
+  const pages = await readDuring(listed)
+  expect(timesIn(pages.feed, '<entry>')).toBe(1)
+  expect(pages.feed.length).toBeLessThan(2000)
+  expect(pages.list.length).toBeLessThan(10_000)
+  expect(timesIn(pages.incident, 'href="/endpoints/ethereum/')).toBe(100)
+  expect(pages.incident).toContain('and 4900 more')
+  expect(pages.incident.length).toBeLessThan(60_000)
+  expect(pages.overview.length).toBeLessThan(1.25 * pages.healthy.length)
 })
 
 test('5,000 endpoints on 500 hosts without a provider are one incident for each host, opened in few messages', async () => {
@@ -29,4 +40,39 @@ test('5,000 endpoints on 500 hosts without a provider are one incident for each 
   // Each groups at most 250.
   expect(messages.filter(({ type }) => type === 'incident.opened').length).toBeLessThanOrEqual(5)
   expect(errors).toBe(0)
+  const pages = await readDuring(listed)
+  expect(timesIn(pages.feed, '<entry>')).toBe(50)
+  expect(pages.feed.length).toBeLessThan(40_000)
+  expect(pages.list.length).toBeLessThan(70_000)
+  expect(pages.overview.length).toBeLessThan(1.25 * pages.healthy.length)
 })
+
+/** Feed and pages, in characters before compression, while these incidents are open and all endpoints are down. */
+async function readDuring(listed: readonly Incident[]) {
+  const endpoints = Array.from({ length: 5000 }, (_, at) => endpoint(`e${at}`))
+  const { server, world, incidents, clock } = setUp({ networks: [{ network: network(), endpoints }] })
+  onTestFinished(() => server.close())
+  const read = async (path: string) => {
+    const { statusCode, body } = await server.inject(path)
+    expect([path, statusCode]).toEqual([path, 200])
+    return body
+  }
+  await world.pollAll()
+  const healthy = await read('/')
+  for (const one of listed) incidents.put({ ...one, closedAt: null })
+  for (let round = 0; round < 2; round++) {
+    await clock.advance(10_000)
+    await world.pollAll({ heads: [{ shard: null, outcome: bad({ kind: 'http', status: 503 }) }] })
+  }
+  return {
+    healthy,
+    overview: await read('/'),
+    list: await read('/incidents'),
+    incident: await read(`/incidents/${encodeURIComponent(listed[0]?.id ?? '')}`),
+    feed: await read('/feed.xml'),
+  }
+}
+
+function timesIn(text: string, part: string): number {
+  return text.split(part).length - 1
+}

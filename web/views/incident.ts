@@ -134,20 +134,25 @@ function facts(
   `
 }
 
+/** A provider's outage has thousands; the API lists them all. */
+const MAX_NAMED = 100
+
 /** For an incident of several endpoints: those affected, and incidents that are part of it. */
 function whole(
   { data: { parts }, status }: Model<IncidentData>,
-  { network, affected }: IncidentSummaryView,
+  { id, network, affected }: IncidentSummaryView,
 ): TemplateResult {
   const endpoints = status?.networks.find(({ name }) => name === network)?.endpoints ?? []
+  const more = affected.length - MAX_NAMED
   return html`
     <section class="card" aria-labelledby="affected">
       <h2 id="affected">${INCIDENT_WORDS.affected}</h2>
       <ul class="plain">
-        ${affected.map((name) => {
+        ${affected.slice(0, MAX_NAMED).map((name) => {
           const title = endpoints.find((one) => one.name === name)?.title ?? name
           return html`<li><a href=${endpointPath(network, name)}>${title}</a></li>`
         })}
+        ${more > 0 ? html`<li><a href="/api/v1/incidents/${encodeURIComponent(id)}">${INCIDENT_WORDS.moreSamples(more)}</a></li>` : nothing}
       </ul>
       ${
         parts.length === 0
