@@ -71,4 +71,21 @@ describe('what documentation and comments refer to exists', () => {
 
     expect(missing).toEqual([])
   })
+
+  test.each([
+    ['Every fault, and where it is tested', 'test'],
+    ['Several daemons', 'test/cluster'],
+  ])('every test that the table "%s" of docs/reliability.md names, in %s', (title, folder) => {
+    const lines = linesOf('docs/reliability.md')
+    const from = lines.findIndex((line) => /^#+ /.test(line) && line.endsWith(title)) + 1
+    const end = lines.findIndex((line, at) => at > from && /^#+ /.test(line))
+    const rows = lines.slice(from, end).filter((line) => line.startsWith('|'))
+    const tests = rows.flatMap((row) => [
+      ...(row.split(' | ')[folder === 'test' ? 2 : 1] ?? '').matchAll(/`([^`]+\.ts)`/g),
+    ])
+    const paths = tests.map(([, name = '']) => (/^(?:test|bench)\//.test(name) ? name : `${folder}/${name}`))
+
+    expect(paths.length).toBeGreaterThan(10)
+    expect(paths.filter((path) => !PATHS.includes(path))).toEqual([])
+  })
 })
