@@ -1,5 +1,5 @@
 import { connect } from 'node:net'
-import { afterEach, describe, expect, test } from 'vitest'
+import { afterEach, describe, expect, onTestFinished, test } from 'vitest'
 import { gatewayError } from '../../src/gateway/errors.ts'
 import type { Reply, UpstreamRequest } from '../../src/gateway/upstream-request.ts'
 import {
@@ -215,6 +215,15 @@ describe('answers in memory', () => {
   const batch = (count: number) =>
     Array.from({ length: count }, (_, id) => call('eth_getBlockByNumber', ['0x1', true], id))
   const TOO_LARGE = { code: -32_603, message: 'answer too large' }
+  /** What waits for it goes on at the latest when the test ends. */
+  function hold() {
+    let open: () => void = () => {}
+    const opened = new Promise<void>((resolve) => {
+      open = resolve
+    })
+    onTestFinished(open)
+    return { opened, open }
+  }
   const countOf = (elements: readonly any[]) => elements.filter(({ result: given }) => given !== undefined).length
 
   test('of one batch are limited: elements beyond it get an error of their own', async () => {
@@ -230,7 +239,8 @@ describe('answers in memory', () => {
   })
 
   test('of all batches together are limited, and the limit is free again afterwards', async () => {
-    const { url } = await set({ answer: large, answerMemory: { maxBytes: 1_000_000 } })
+    const rules = { callers: [caller('wallet', ID)] }
+    const { url } = await set({ answer: large, rules, answerMemory: { maxBytes: 1_000_000 } })
     let release: () => void = () => {}
     const gate = new Promise<void>((resolve) => {
       release = resolve
@@ -241,6 +251,7 @@ describe('answers in memory', () => {
         if (++asked % 5 === 0) await gate
         return large()
       },
+      rules,
       answerMemory: { maxBytes: 1_000_000 },
     })
 
@@ -250,6 +261,75 @@ describe('answers in memory', () => {
 
     expect((await Promise.all(together)).reduce((total, { json }) => total + countOf(json), 0)).toBe(3)
     for (const _ of [1, 2]) expect(countOf((await post(`${url}/ethereum/${ID}`, batch(3))).json)).toBe(3)
+  })
+
+  test.each([
+    ['at most half, and leave the rest to others', [caller('hog', ADMIN_ID), caller('wallet', ID)], 5],
+    ['everything if it is the only caller', [caller('hog', ADMIN_ID)], 10],
+  ])('of unfinished batches of one caller hold %s', async (_title, callers, most) => {
+    const gate = hold()
+    const { url, asked, counted } = await set({
+      rules: { callers },
+      answer: async ({ call: of }) => {
+        if (of?.method === 'eth_chainId') await gate.opened
+        return large()
+      },
+      // With room for what frames ten answers.
+      answerMemory: { maxBytes: 10.5 * LARGE },
+    })
+    const hanging = [...batch(6), call('eth_chainId', [], 6)]
+
+    const hog = [1, 2].map(() => post(`${url}/ethereum/${ADMIN_ID}`, hanging))
+    await expect.poll(() => asked.length).toBe(14)
+    await expect.poll(() => counted.filter((one) => one.includes('getBlockByNumber')).length).toBe(12)
+    const others = callers.length === 1 ? null : await post(`${url}/ethereum/${ID}`, batch(5))
+    const tooLarge = counted.filter((one) => one === 'rejected ethereum answer-too-large').length
+    gate.open()
+    await Promise.all(hog)
+
+    expect(tooLarge).toBe(12 - most)
+    expect(others === null ? 5 : countOf(others.json)).toBe(5)
+  })
+
+  test('that a caller does not read are cut off for those who hold less, its batches counted', async () => {
+    const MEBIBYTE = 2 ** 20
+    const gate = hold()
+    const { url, port, asked } = await set({
+      answer: async ({ call: of }) => {
+        if (of?.method === 'eth_chainId') await gate.opened
+        return { ...FROM_A, kind: 'result', result: Buffer.alloc(16 * MEBIBYTE, '7') }
+      },
+      answerMemory: { maxBytes: 116 * MEBIBYTE, maxBatchBytes: 58 * MEBIBYTE },
+    })
+    /** Reads nothing yet. */
+    const leaveUnread = async (id: string, body: unknown): Promise<() => Promise<number>> => {
+      const socket = connect(port, '127.0.0.1').on('error', () => {})
+      onTestFinished(() => void socket.destroy())
+      const text = JSON.stringify(body)
+      const before = asked.length
+      socket
+        .pause()
+        .write(
+          `POST /ethereum/${id} HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-type: application/json\r\ncontent-length: ${text.length}\r\n\r\n${text}`,
+        )
+      await expect.poll(() => asked.length).toBe(before + (Array.isArray(body) ? body.length : 1))
+      return async () => {
+        let bytes = 0
+        socket.on('data', (chunk) => (bytes += chunk.length)).resume()
+        await new Promise((resolve) => socket.on('close', resolve))
+        return bytes
+      }
+    }
+    const modest = [await leaveUnread(ID, BLOCK), await leaveUnread(ID, BLOCK)]
+    const hog = await leaveUnread(ADMIN_ID, BLOCK)
+    await leaveUnread(ADMIN_ID, [BLOCK, BLOCK, BLOCK, call('eth_chainId')])
+
+    // Of 96 MiB the hog holds 64, 48 of them in its batch.
+    const { status } = await post(`${url}/ethereum/${ID}`, [BLOCK, BLOCK])
+
+    expect(status).toBe(200)
+    expect(await hog()).toBeLessThan(16 * MEBIBYTE)
+    for (const take of modest) expect(await take()).toBeGreaterThan(16 * MEBIBYTE)
   })
 
   test('leave piece by piece, as fast as their caller reads', async () => {

@@ -5,13 +5,14 @@ import type { ServerResponse } from 'node:http'
  * limit, disconnects the slowest reader of the caller that holds most.
  */
 export interface AnswerMemory {
-  openBatch(): BatchMemory
+  /** `isOnly` if no other caller is configured: then its batches may use everything, else half. */
+  openBatch(caller: string, isOnly: boolean): BatchMemory
   /** Counts a written answer until its response is closed. */
   written(res: ServerResponse, caller: string, bytes: number): void
 }
 
 export interface BatchMemory {
-  /** Counts an answer of the batch; `false` if it exceeds the limit of the batch or the total. */
+  /** Counts an answer of the batch; `false` if it exceeds the limit of the batch, of its caller, or the total. */
   take(bytes: number): boolean
   /** The batch was written or abandoned. */
   release(): void
@@ -38,14 +39,14 @@ export function createAnswerMemory({
 }: AnswerMemoryLimits = {}): AnswerMemory {
   /** The oldest first. */
   const unread = new Map<ServerResponse, UnreadAnswer>()
-  const unreadByCaller = new Map<string, number>()
+  /** Unread answers and batches. */
+  const heldByCaller = new Map<string, number>()
+  const batchesByCaller = new Map<string, number>()
   let total = 0
 
   function count(caller: string, bytes: number): void {
     total += bytes
-    const left = (unreadByCaller.get(caller) ?? 0) + bytes
-    if (left === 0) unreadByCaller.delete(caller)
-    else unreadByCaller.set(caller, left)
+    add(heldByCaller, caller, bytes)
   }
 
   function forget(res: ServerResponse): void {
@@ -70,7 +71,7 @@ export function createAnswerMemory({
     let found: ServerResponse | null = null
     let most = 0
     for (const [res, { caller }] of unread) {
-      const bytes = unreadByCaller.get(caller) ?? 0
+      const bytes = heldByCaller.get(caller) ?? 0
       if (res === kept || bytes <= most) continue
       found = res
       most = bytes
@@ -79,20 +80,25 @@ export function createAnswerMemory({
   }
 
   return {
-    openBatch() {
+    openBatch(caller, isOnly) {
+      const maxOfCaller = isOnly ? maxBytes : maxBytes / 2
       let held = 0
       let isOpen = true
+      const hold = (bytes: number) => {
+        held += bytes
+        count(caller, bytes)
+        add(batchesByCaller, caller, bytes)
+      }
       return {
         take(bytes) {
-          if (!isOpen || held + bytes > maxBatchBytes || !makeRoom(bytes, null)) return false
-          held += bytes
-          total += bytes
+          const ofCaller = (batchesByCaller.get(caller) ?? 0) + bytes
+          if (!isOpen || held + bytes > maxBatchBytes || ofCaller > maxOfCaller || !makeRoom(bytes, null)) return false
+          hold(bytes)
           return true
         },
         release() {
           isOpen = false
-          total -= held
-          held = 0
+          hold(-held)
         },
       }
     },
@@ -105,4 +111,10 @@ export function createAnswerMemory({
       makeRoom(0, res)
     },
   }
+}
+
+function add(sums: Map<string, number>, name: string, bytes: number): void {
+  const sum = (sums.get(name) ?? 0) + bytes
+  if (sum === 0) sums.delete(name)
+  else sums.set(name, sum)
 }

@@ -182,7 +182,7 @@ export function createRequestHandler(deps: RequestHandlerDeps): RequestHandler {
       const more = body.entries.length - 1
       if (!calls.mayTake(share)) return rejectAll(request, body, OVERLOADED)
       calls.take(share, more)
-      const memory = answerMemory.openBatch()
+      const memory = answerMemory.openBatch(caller.name, share === null)
       try {
         return await answerBatch(request, body.entries, target, memory)
       } finally {
