@@ -1,4 +1,5 @@
 import { execFileSync } from 'node:child_process'
+import { connect, type Socket } from 'node:net'
 import { describe, expect, type TestContext, test } from 'vitest'
 import { startFleet } from '../../bench/fleet.ts'
 import { systemClock } from '../../src/clock.ts'
@@ -8,9 +9,13 @@ import {
   removeFolder,
   type StatusView,
   startDaemon,
+  temporaryFolder,
   until,
 } from '../support/daemon.ts'
+import { recordNotifications } from '../support/systemd-notify.ts'
 import { sumOf, textOf } from './scene.ts'
+
+const WATCHDOG_MS = 6000
 
 async function open(
   { onTestFinished }: TestContext,
@@ -42,6 +47,27 @@ async function ask(url: string): Promise<string> {
   throw new Error('the page does not answer')
 }
 
+/** Keeps so many connections that send nothing, until the returned function is called. */
+function occupy(url: string, count: number): () => void {
+  const { hostname, port } = new URL(url)
+  const sockets = new Set<Socket>()
+  let isOver = false
+  const open = (): void => {
+    if (isOver) return
+    const socket = connect(Number(port), hostname).on('error', () => {})
+    sockets.add(socket)
+    socket.on('close', () => {
+      sockets.delete(socket)
+      setTimeout(open, 50)
+    })
+  }
+  for (let one = 0; one < count; one++) open()
+  return () => {
+    isOver = true
+    for (const socket of sockets) socket.destroy()
+  }
+}
+
 function limitFiles(daemon: RunningDaemon, files: number): void {
   // The soft limit alone: it can be raised again.
   execFileSync('prlimit', ['--pid', String(daemon.process.pid), `--nofile=${files}:`])
@@ -54,7 +80,10 @@ describe.concurrent('a daemon that has too little', () => {
     const count = 150
     const fleet = await startFleet({ clock: systemClock, family: 'ethereum', count, origins: count })
     context.onTestFinished(() => fleet.stop())
-    const daemon = await open(context, fleet.urls, '4s', { early: true })
+    const folder = temporaryFolder()
+    const notifications = recordNotifications(folder, WATCHDOG_MS)
+    const { env } = notifications
+    const daemon = await open(context, fleet.urls, '4s', { folder, env, early: true })
     const metrics = () => ask(`${daemon.url}/metrics`)
 
     limitFiles(daemon, 80)
@@ -65,6 +94,12 @@ describe.concurrent('a daemon that has too little', () => {
       return endpointsIn(scarce, 'up') > count / 2
     }, 'what is free is used: most are polled, over connections that are not kept')
     const status = JSON.parse(await ask(`${daemon.url}/api/v1/status`)) as StatusView
+    const leave = occupy(daemon.url, 100)
+    context.onTestFinished(leave)
+    const sentBefore = notifications.sent().length
+    // Three are sent in the time of the watchdog.
+    await until(() => notifications.sent().length > sentBefore + 3, 'signs of life without a free descriptor')
+    leave()
     limitFiles(daemon, 4096)
     await until(async () => endpointsIn(await metrics(), 'up') === count, 'everybody is up')
 
@@ -72,6 +107,7 @@ describe.concurrent('a daemon that has too little', () => {
     expect(sumOf(scarce, 'check_failures_total', { reason: 'local-resources' })).toBeGreaterThan(0)
     expect(endpointsIn(scarce, 'up') + endpointsIn(scarce, 'unknown')).toBe(count)
     expect(sumOf(scarce, 'incidents_open')).toBe(0)
+    expect(notifications.longestGapMs()).toBeLessThan(WATCHDOG_MS)
   })
 
   test('of memory polls thousands of endpoints that all fail', { timeout: 240_000 }, async (context) => {
