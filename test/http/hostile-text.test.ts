@@ -145,15 +145,27 @@ const QUERIES = [
   '/api/v1/status?',
   `${ENDPOINT}/history?from=2026-01-01T00:00:00`,
   `${ENDPOINT}/history?from=1`,
+  `${ENDPOINT}/history?to=1`,
   `${ENDPOINT}/history?step=1`,
+  `${ENDPOINT}/polls?from=1`,
   `${ENDPOINT}/polls?to=2026-01-01 00:00:00.`,
   '/api/v1/strips?hours=1',
   '/api/v1/incidents?network=a',
   '/api/v1/incidents?limit=1',
   '/api/v1/incidents?cursor=MSBh',
+  '/api/v1/incidents?endpoint=a',
+  '/api/v1/incidents?open=t',
+  '/api/v1/incidents?from=1',
+  '/api/v1/incidents?to=1',
+  '/api/v1/incidents?condition=s',
   '/api/v1/incidents?part_of=a',
+  '/api/v1/incidents/none.txt?zone=Europe/',
   '/badge/avalanche/own-1.svg?type=s',
+  '/badge/avalanche/own-1.svg?v=1',
+  '/badge/avalanche.svg?v=1',
+  '/badge.svg?v=1',
   '/probe?target=avalanche/',
+  '/probe?debug=t',
   '/probe?target=a&debug=t',
   '/incidents?network=a',
 ]
@@ -170,24 +182,57 @@ const PATHS = [
   '//',
   '/api/v1/',
   '/api/v1/networks/',
+  '/api/v1/endpoints/',
   '/api/v1/endpoints/a/',
   '/api/v1/incidents/',
+  '/api/v1/runbooks/',
+  '/api/v1/silences/',
+  '/badge/',
   '/badge/a/',
   '/assets/',
+  '/embed/',
   '/incidents/',
   '/networks/',
+  '/endpoints/',
   '/endpoints/a/',
   '/runbooks/',
 ]
 
 test.each(PATHS)('paths below %s are read in linear time', async (beginning) => {
+  const changing = beginning === '/api/v1/silences/' ? 'DELETE' : 'POST'
   await expectLinear(
     RUNS.map((run) => ({ beginning, run: encodeURI(run) })),
-    (url, index) => ({ url, method: index % 2 === 0 ? 'GET' : 'POST', headers: { accept: 'text/html' } }),
+    (url, index) => ({ url, method: index % 2 === 0 ? 'GET' : changing, headers: { accept: 'text/html' } }),
   )
 })
 
-type Request = { url: string; method?: 'GET' | 'POST'; payload?: string | object; headers?: Record<string, string> }
+test('every query and path of /openapi.json is among them', async () => {
+  const { paths }: { paths: Record<string, Record<string, { parameters?: { in: string; name: string }[] }>> } = (
+    await setUp().server.inject('/openapi.json')
+  ).json()
+  const NAMES: Record<string, string> = { network: 'avalanche', endpoint: 'own-1', id: 'none' }
+  const queries = Object.entries(paths).flatMap(([path, operations]) =>
+    Object.values(operations)
+      .flatMap(({ parameters = [] }) => parameters)
+      .filter((parameter) => parameter.in === 'query')
+      .map(({ name }) => `${path.replace(/\{(\w+)\}/g, (_, of: string) => NAMES[of] ?? of)}?${name}=`),
+  )
+  // What is before each parameter.
+  const beginnings = Object.keys(paths).flatMap((path) =>
+    [...path.matchAll(/\{/g)].map(({ index }) => path.slice(0, index).replace(/\{\w+\}/g, 'a')),
+  )
+
+  expect(queries.length).toBeGreaterThan(20)
+  expect(queries.filter((query) => !QUERIES.some((known) => known.startsWith(query)))).toEqual([])
+  expect(beginnings.filter((beginning) => !PATHS.includes(beginning))).toEqual([])
+})
+
+type Request = {
+  url: string
+  method?: 'GET' | 'POST' | 'DELETE'
+  payload?: string | object
+  headers?: Record<string, string>
+}
 
 async function expectLinear(
   texts: readonly { readonly beginning: string; readonly run: string }[],
