@@ -1,3 +1,5 @@
+import channel from 'node:diagnostics_channel'
+import type { ServerResponse } from 'node:http'
 import { connect } from 'node:net'
 import { afterEach, describe, expect, onTestFinished, test } from 'vitest'
 import { gatewayError } from '../../src/gateway/errors.ts'
@@ -333,19 +335,39 @@ describe('answers in memory', () => {
   })
 
   test('leave piece by piece, as fast as their caller reads', async () => {
-    const { port } = await set({ answer: large, rules: { bodyLimitBytes: 65_536 } })
-    const body = JSON.stringify(batch(20))
+    const PIECE = 4 * 2 ** 20
+    const { port } = await set({
+      answer: () => ({ ...FROM_A, kind: 'result', result: Buffer.from(`"${'7'.repeat(PIECE)}"`) }),
+    })
+    let response: ServerResponse | undefined
+    const started = (message: unknown) => {
+      response = (message as { response: ServerResponse }).response
+    }
+    channel.subscribe('http.server.request.start', started)
+    onTestFinished(() => void channel.unsubscribe('http.server.request.start', started))
+    const body = JSON.stringify(batch(15))
     const socket = connect(port, '127.0.0.1')
-    socket.write(
-      `POST /ethereum/${ID} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\nconnection: close\r\ncontent-length: ${body.length}\r\n\r\n${body}`,
-    )
+    socket
+      .pause()
+      .write(
+        `POST /ethereum/${ID} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\nconnection: close\r\ncontent-length: ${body.length}\r\n\r\n${body}`,
+      )
 
+    // The system takes no more while nothing is read.
+    await expect.poll(() => response?.writableNeedDrain, { timeout: 20_000 }).toBe(true)
+    let waiting = 0
+    const look = () => {
+      waiting = Math.max(waiting, response?.writableLength ?? 0)
+      if (response?.closed === false) setImmediate(look)
+    }
+    look()
     let text = ''
     for await (const chunk of socket.setEncoding('latin1')) text += String(chunk)
 
-    const elements = JSON.parse(text.slice(text.indexOf('\r\n\r\n') + 4)) as { result: number }[]
-    expect(elements).toHaveLength(20)
-    expect(text.length).toBeGreaterThan(20 * LARGE)
+    const elements = JSON.parse(text.slice(text.indexOf('\r\n\r\n') + 4)) as { result: string }[]
+    expect(elements.map(({ result: given }) => given.length)).toEqual(Array.from({ length: 15 }, () => PIECE))
+    expect(waiting).toBeGreaterThan(0)
+    expect(waiting).toBeLessThan(2 * PIECE)
   })
 })
 
