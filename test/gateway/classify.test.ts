@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { Family } from '../../src/core/network.ts'
@@ -259,6 +261,27 @@ describe("a caller's methods", () => {
     }
     // By its own name it can be allowed.
     expect(ask({ method, extraMethods: [method] }).kind).toBe('operation')
+  })
+
+  const page = readFileSync(join(import.meta.dirname, '../../docs/gateway.md'), 'utf8')
+  const [, closed = ''] = /No wildcard opens the namespaces (`[^.]+), nor any namespace/.exec(page) ?? []
+  const CLOSED = [...closed.matchAll(/`(\w+)`/g)].map(([, namespace = '']) => namespace)
+
+  test('that are wildcards never open these namespaces, which docs/gateway.md lists', () => {
+    expect(CLOSED).toHaveLength(32)
+    expect(new Set(CLOSED).size).toBe(32)
+  })
+
+  test.each(CLOSED)('that are wildcards never open the namespace %s', (namespace) => {
+    for (const method of [`${namespace}_read`, `${namespace.toUpperCase()}_read`]) {
+      const space = method.split('_')[0]
+      for (const wildcard of ['*', `${space}*`, `${space}_*`, `${space}_rea*`]) {
+        expect([wildcard, ask({ method, extraMethods: [wildcard] }).kind]).toEqual([wildcard, 'unknown-method'])
+      }
+      expect(ask({ method, extraMethods: [method] }).kind).toBe('operation')
+    }
+    // The same wildcard opens a namespace that is not closed.
+    expect(ask({ method: `${namespace}x_read`, extraMethods: [`${namespace}x_*`] }).kind).toBe('operation')
   })
 
   test.each([
