@@ -26,6 +26,7 @@ export default {
     'heartline',
     'ip',
     'knip',
+    'mkfifo',
     'mount',
     'nginx',
     'openssl',

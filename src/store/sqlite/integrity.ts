@@ -18,7 +18,9 @@ export function checkFile(path: string, signal: AbortSignal): Promise<Integrity>
   return new Promise((resolve) => {
     let child: ChildProcess
     try {
-      child = spawn(process.execPath, [...LOADER, FILE, path], { stdio: 'ignore' })
+      // Not the environment, because it contains the configuration's secrets.
+      const { LD_LIBRARY_PATH } = process.env
+      child = spawn(process.execPath, [...LOADER, FILE, path], { stdio: 'ignore', env: { LD_LIBRARY_PATH } })
     } catch {
       resolve('unreadable')
       return
