@@ -146,6 +146,25 @@ describe('what is JSON and no request is -32600 with HTTP 400', () => {
   })
 })
 
+// Go reads names of members in any case, in which ſ is an s, and of several the last.
+test.each(['METHOD', 'Method', 'methoD', 'm\u017fethod', 'PARAMS', 'Id', 'JSONRPC'])(
+  'a member %s beside the right one never reaches a node',
+  async (name) => {
+    const { send, asked, expectUnharmed } = await openHostile()
+    const member = `"${name}":"debug_setHead"`
+
+    for (const body of [`{${member},${GOOD.slice(1)}`, `${GOOD.slice(0, -1)},${member}}`]) {
+      expect((await send(post(WALLET, Buffer.from(body)))).map(brief)).toEqual(['200 result 1'])
+      const sent: object = JSON.parse(asked.at(-1)?.body ?? '{}')
+      expect(sent).toEqual({ jsonrpc: '2.0', id: expect.anything(), method: 'eth_chainId' })
+    }
+
+    expect(asked).toHaveLength(2)
+    asked.splice(0)
+    await expectUnharmed()
+  },
+)
+
 describe('an id is echoed byte for byte', () => {
   const IDS = [
     '9007199254740993',

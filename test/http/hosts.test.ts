@@ -102,6 +102,37 @@ test('with a token every name is answered', async () => {
   expect((await ask(port, 'status.example.org')).status).toBe(200)
 })
 
+const TOKEN = 'a-token-of-the-operator'
+const RIGHT = `Authorization: Bearer ${TOKEN}`
+const METRICS = 'GET /metrics HTTP/1.1'
+
+test.each([
+  ['401', METRICS],
+  ['401', 'HEAD /metrics HTTP/1.1'],
+  ['401', 'GET /%6detrics HTTP/1.1'],
+  ['401', 'HEAD /metric%73 HTTP/1.1'],
+  ['401', 'GET http://localhost/metrics HTTP/1.1'],
+  ['401', 'GET http://localhost/%6Detrics HTTP/1.1'],
+  ['401', `GET /metrics?token=${TOKEN} HTTP/1.1`],
+  ['401', METRICS, `Authorization: ${TOKEN}`],
+  ['401', METRICS, `Authorization: Basic ${TOKEN}`],
+  ['401', METRICS, `Authorization: Bearer Bearer ${TOKEN}`],
+  ['401', METRICS, 'Authorization: Bearer wrong', RIGHT],
+  ['401', METRICS, `Authorization: Bearer wrong, Bearer ${TOKEN}`],
+  ['401', METRICS, `Proxy-${RIGHT}`],
+  ['404', 'GET /METRICS HTTP/1.1'],
+  ['404', 'GET //metrics HTTP/1.1'],
+  ['404', 'GET /x/../metrics HTTP/1.1'],
+  ['404', 'GET /%2fmetrics HTTP/1.1'],
+  ['404', 'GET /metrics%00 HTTP/1.1'],
+  ['200', METRICS, RIGHT],
+  ['200', 'HEAD /%6detrics HTTP/1.1', RIGHT],
+])('with a token, the metrics need it in every spelling: %s for %s %s %s', async (status, ...lines) => {
+  const port = await listening({ options: { token: new Secret(TOKEN) } })
+
+  expect((await askRaw(port, ...lines, 'Host: localhost'))[0]).toBe(status)
+})
+
 const POST = 'POST /api/v1/silences HTTP/1.1'
 
 describe.each([null, new Secret('a-token-of-the-operator')])('with the token %s', (token) => {

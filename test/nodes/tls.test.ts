@@ -4,20 +4,26 @@ import { createRequire } from 'node:module'
 import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { setImmediate } from 'node:timers/promises'
-import { createServer as createTls, type TlsOptions } from 'node:tls'
-import { afterAll, describe, expect, onTestFinished, test } from 'vitest'
+import { connect as connectTls, createServer as createTls, type TLSSocket, type TlsOptions } from 'node:tls'
+import { afterAll, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
+import { createNodeForwarder } from '../../src/nodes/forward.ts'
 import { createProber } from '../../src/nodes/probe.ts'
 import { Secret } from '../../src/secret.ts'
 import { createFakeClock, type FakeClock } from '../support/fake-clock.ts'
 import { endpoint } from '../support/network.ts'
 import { requirePackage } from '../support/system-package.ts'
 import { type Authority, createAuthority } from './certificates.ts'
-import { addressOf, answer, bodyOf, failureOf, nodeClient, rawNode, send } from './support.ts'
+import { addressOf, answer, bodyOf, failureOf, nodeClient, POST, rawNode, send } from './support.ts'
 
 /** undici's own clock for idle connections. */
 const undiciTimers = createRequire(import.meta.url)('undici/lib/util/timers.js') as { tick(ms: number): void }
 const available = requirePackage('openssl', 'openssl')
+
+function toLoopback(_host: string, { all }: { all?: boolean }, done: (...args: unknown[]) => void): void {
+  if (all) done(null, [{ address: '127.0.0.1', family: 4 }])
+  else done(null, '127.0.0.1', 4)
+}
 
 describe.skipIf(!available)('a node over TLS', () => {
   const authority: Authority = available ? createAuthority() : (undefined as never)
@@ -42,9 +48,7 @@ describe.skipIf(!available)('a node over TLS', () => {
 
   test('is contacted by its name, which its certificate must contain', async () => {
     const { url } = await tlsNode(authority.issue({ san: 'DNS:node.example' }))
-    const lookup = (_host: string, { all }: { all?: boolean }, done: (...args: unknown[]) => void): void =>
-      all ? done(null, [{ address: '127.0.0.1', family: 4 }]) : done(null, '127.0.0.1', 4)
-    const client = nodeClient({ lookup: lookup as never })
+    const client = nodeClient({ lookup: toLoopback as never })
     const named = (host: string) => addressOf(url.replace('127.0.0.1', host), { ca: authority.ca })
 
     expect(bodyOf(await send(client, named('node.example')))).toBe('{}')
@@ -76,6 +80,51 @@ describe.skipIf(!available)('a node over TLS', () => {
     for (const { url } of [issued, self]) {
       expect(failureOf(await send(nodeClient(), addressOf(url)))).toEqual({ kind: 'tls', problem: 'untrusted' })
     }
+  })
+
+  test('is verified although NODE_TLS_REJECT_UNAUTHORIZED=0 is set', async () => {
+    const { url } = await tlsNode(authority.selfSigned)
+    vi.stubEnv('NODE_TLS_REJECT_UNAUTHORIZED', '0')
+    onTestFinished(() => void vi.unstubAllEnvs())
+    // Other connections of the process do not verify now.
+    const other = connectTls(Number(new URL(url).port), '127.0.0.1')
+    await once(other, 'secureConnect')
+    other.destroy()
+
+    const forwarder = createNodeForwarder({ clock: systemClock, maxConnections: 8 })
+    onTestFinished(() => forwarder.close())
+    const forwarded = await forwarder.forward(addressOf(url), POST, 10_000, new AbortController().signal)
+
+    expect(failureOf(await send(nodeClient(), addressOf(url)))).toEqual({ kind: 'tls', problem: 'untrusted' })
+    expect(forwarded).toMatchObject({ ok: false, failure: { kind: 'tls', problem: 'untrusted' } })
+  })
+
+  test('gets the name of its URL, no name for an address, and only HTTP/1.1', async () => {
+    const asked: unknown[] = []
+    const options = { ...authority.issue({ san: 'DNS:node.example,IP:127.0.0.1' }), ALPNProtocols: ['h2', 'http/1.1'] }
+    const { url } = await rawNode(
+      (socket) => {
+        const { servername, alpnProtocol } = socket as TLSSocket & { servername: string | false }
+        asked.push([servername, alpnProtocol])
+        socket.write(answer('{}'))
+      },
+      (onSocket) => createTls(options, onSocket),
+    )
+    const secure = url.replace('http:', 'https:')
+    const client = nodeClient({ lookup: toLoopback as never })
+
+    for (const host of ['node.example', '127.0.0.1']) {
+      const address = addressOf(secure.replace('127.0.0.1', host), {
+        ca: authority.ca,
+        headers: { host: 'other.example' },
+      })
+      expect(bodyOf(await send(client, address))).toBe('{}')
+    }
+
+    expect(asked).toEqual([
+      ['node.example', 'http/1.1'],
+      [false, 'http/1.1'],
+    ])
   })
 
   test('may be anyone’s if insecure is set', async () => {
