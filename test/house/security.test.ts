@@ -216,9 +216,9 @@ const PROMISES = [
   ],
   ['which gets `PATH`.', 'daemon/demo-cluster.test.ts', 'PostgreSQL gets no secrets of the environment'],
   [
-    'pins every package that runs',
+    'pins every package',
     'house/lock-file.test.ts',
-    'every package that runs with Heartline is pinned to a digest',
+    'every package is pinned to a digest, also the binaries of other systems',
   ],
   ['pin images', 'house/packaging.test.ts', 'names the images that it builds on by digest'],
   [
