@@ -15,9 +15,12 @@ COPY scripts ./scripts
 COPY src ./src
 COPY web ./web
 RUN node scripts/build.mjs --bundle
-# Compiled against the headers and C library of this image; no prebuilt binary is downloaded.
-RUN npm prune --omit=dev --ignore-scripts --workspaces=false \
- && npm_config_nodedir=/usr/local npm rebuild better-sqlite3 --build-from-source --foreground-scripts \
+# Without the package that downloads prebuilt binaries: SQLite is compiled against the headers and C library of this image.
+RUN node -e "const lock = require('./package-lock.json'); \
+    delete lock.packages['node_modules/better-sqlite3'].dependencies['prebuild-install']; \
+    require('fs').writeFileSync('package-lock.json', JSON.stringify(lock))" \
+ && npm prune --omit=dev --ignore-scripts --workspaces=false
+RUN npm_config_nodedir=/usr/local npm rebuild better-sqlite3 --build-from-source --foreground-scripts \
  && node -e "new (require('better-sqlite3'))(':memory:').close()" \
  && rm -rf node_modules/better-sqlite3/deps node_modules/better-sqlite3/src node_modules/better-sqlite3/build/Release/obj* \
  && find dist -name '*.map' -delete \

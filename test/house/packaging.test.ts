@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process'
-import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { cpSync, existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
@@ -53,6 +53,38 @@ describe('the Dockerfile', () => {
     for (const base of bases) expect(base).toMatch(/@sha256:[0-9a-f]{64}$/)
     for (const name of bases.map((base) => base.split('@')[0])) expect(text).toMatch(new RegExp(`# .*${name}:[\\w.-]+`))
   })
+
+  // SQLite is compiled in the first image for the Node of the second one. Node 22 gets security fixes until April 2027.
+  test('compiles and runs with the same version of Node', () => {
+    expect(/# .*\bnode:(\d+)/.exec(read('Dockerfile'))?.[1]).toBe('22')
+    expect(stages.at(-1)).toMatch(/^gcr\.io\/distroless\/nodejs22-debian12@/)
+  })
+
+  test('leaves no downloader of prebuilt binaries in the image', () => {
+    const folder = temporaryFolder()
+    onTestFinished(() => removeFolder(folder))
+    for (const file of ['package.json', 'package-lock.json', '.npmrc']) {
+      cpSync(join(checkout, file), join(folder, file))
+    }
+    const { packages } = JSON.parse(read('package-lock.json')) as { packages: Record<string, { dev?: boolean }> }
+    for (const [path, { dev }] of Object.entries(packages)) {
+      const file = join(path, 'package.json')
+      if (path.startsWith('node_modules/') && dev !== true && existsSync(join(checkout, file))) {
+        cpSync(join(checkout, file), join(folder, file))
+      }
+    }
+    const left = () => readdirSync(join(folder, 'node_modules'))
+    const before = left()
+
+    const prune = instructions.flat().find((line) => line.includes('npm prune'))!
+    const { status, stderr } = spawnSync('sh', ['-c', prune.slice('RUN '.length)], { cwd: folder, encoding: 'utf8' })
+
+    const downloader = ['prebuild-install', 'tar-fs', 'simple-get', 'node-abi', 'rc']
+    expect(status, stderr).toBe(0)
+    expect(before).toEqual(expect.arrayContaining(downloader))
+    expect(left().filter((name) => downloader.includes(name))).toEqual([])
+    expect(left()).toEqual(expect.arrayContaining(['better-sqlite3', 'bindings', 'file-uri-to-path', 'pg', 'fastify']))
+  }, 60_000)
 
   test('ends with an image that holds all that runs, belongs to no root, and keeps its data in a volume', () => {
     const copied = ofLast('COPY').join('\n')
