@@ -60,6 +60,14 @@ describe('the Dockerfile', () => {
     expect(stages.at(-1)).toMatch(/^gcr\.io\/distroless\/nodejs22-debian12@/)
   })
 
+  test('installs packages without their scripts, except that of SQLite', () => {
+    const commands = instructions.flat().flatMap((line) => line.match(/\bnpm (?!_)[^&]*/g) ?? [])
+    const withScripts = commands.filter((command) => !/ --ignore-scripts( |$)/.test(command))
+
+    expect(commands.map((command) => command.split(' ', 2)[1])).toEqual(['ci', 'prune', 'rebuild'])
+    expect(withScripts).toEqual([expect.stringMatching(/^npm rebuild better-sqlite3 -/)])
+  })
+
   test('leaves no downloader of prebuilt binaries in the image', () => {
     const folder = temporaryFolder()
     onTestFinished(() => removeFolder(folder))

@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process'
 import { cpSync, existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
@@ -86,6 +87,40 @@ test('an installation that fails says what npm said and what may be needed, and 
   expect(status).toBe(1)
   expect(stderr).toContain('installing failed')
   expect(existsSync(join(project.folder, 'node_modules/.heartline-installed'))).toBe(false)
+})
+
+test.each([
+  ['start', []],
+  ['test', ['--for-tests']],
+])('npm %s runs the install scripts of packages that `allowScripts` allows, and no others', async (_command, args) => {
+  const names = ['named', 'refused', 'unnamed']
+  for (const name of names) {
+    const install = `node -e "require('fs').writeFileSync(require('path').join(process.env.INIT_CWD, '${name}.ran'), '')"`
+    const manifest = { name, version: '1.0.0', scripts: { preinstall: install, install, postinstall: install } }
+    project.write({ [`${name}/package/package.json`]: JSON.stringify(manifest) })
+    // A tarball, as a registry has it: of linked folders npm may run other scripts.
+    execFileSync('tar', ['-czf', `${name}.tgz`, '-C', name, 'package'], { cwd: project.folder })
+  }
+  const dependencies = Object.fromEntries(names.map((name) => [name, `file:${name}.tgz`]))
+  const entries = names.map((name) => [
+    `node_modules/${name}`,
+    { version: '1.0.0', resolved: `file:${name}.tgz`, hasInstallScript: true },
+  ])
+  const whole = { name: 'whole', version: '1.0.0', dependencies }
+  project.write({
+    'package.json': JSON.stringify({ ...whole, type: 'module', allowScripts: { named: true, refused: false } }),
+    'package-lock.json': JSON.stringify({
+      ...whole,
+      lockfileVersion: 3,
+      packages: { '': whole, ...Object.fromEntries(entries) },
+    }),
+  })
+
+  const { status, stderr } = await prepare(args)
+
+  expect(status, stderr).toBe(0)
+  expect(names.map((name) => existsSync(join(project.folder, 'node_modules', name)))).toEqual([true, true, true])
+  expect(names.filter((name) => existsSync(join(project.folder, `${name}.ran`)))).toEqual(['named'])
 })
 
 test('where Debian packages cannot be installed, each missing command is one loud line', async () => {

@@ -220,6 +220,21 @@ const PROMISES = [
     'house/lock-file.test.ts',
     'every package is pinned to a digest, also the binaries of other systems',
   ],
+  [
+    'install packages without their scripts',
+    'house/prepare.test.ts',
+    'npm %s runs the install scripts of packages that `allowScripts` allows, and no others',
+  ],
+  [
+    'install packages without their scripts',
+    'house/packaging.test.ts',
+    'installs packages without their scripts, except that of SQLite',
+  ],
+  [
+    'contains no program that downloads one',
+    'house/packaging.test.ts',
+    'leaves no downloader of prebuilt binaries in the image',
+  ],
   ['pin images', 'house/packaging.test.ts', 'names the images that it builds on by digest'],
   [
     'CycloneDX bill of materials',
