@@ -115,6 +115,18 @@ describe('the Dockerfile', () => {
   })
 })
 
+test.each([
+  ['compose.yaml', ['prom/prometheus', 'prom/alertmanager', 'grafana/grafana']],
+  ['compose.cluster.yaml', ['postgres', 'prom/prometheus', 'grafana/grafana']],
+])('%s names the images of others by digest, with the tag beside it', (file, names) => {
+  const images = read(file)
+    .split('\n')
+    .filter((line) => /^\s*image:/.test(line) && line.trim() !== 'image: heartline')
+
+  expect(images.map((line) => /image: ([^@]+)/.exec(line)?.[1])).toEqual(names)
+  for (const line of images) expect(line).toMatch(/@sha256:[0-9a-f]{64}  # v?\d[\w.-]*$/)
+})
+
 test('compose.yaml keeps the history where the image lets a user without rights write', () => {
   const { services } = parse(read('compose.yaml')) as { services: { heartline: { volumes: string[] } } }
   const config = services.heartline.volumes.find((volume) => volume.includes('/etc/heartline/heartline.yaml'))!

@@ -236,6 +236,7 @@ const PROMISES = [
     'leaves no downloader of prebuilt binaries in the image',
   ],
   ['pin images', 'house/packaging.test.ts', 'names the images that it builds on by digest'],
+  ['pin images', 'house/packaging.test.ts', '%s names the images of others by digest'],
   [
     'CycloneDX bill of materials',
     'house/pack.test.ts',
