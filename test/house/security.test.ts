@@ -35,6 +35,12 @@ const PROMISES = [
     'nodes/redact.test.ts',
     'a secret within a longer text in base64 is removed, %i bytes after its beginning',
   ],
+  ['in up to four layers', 'nodes/redact.test.ts', 'a secret is removed in up to four layers of escapes for %s'],
+  [
+    'twelve) are not replaced',
+    'nodes/redact.test.ts',
+    'parts of fewer than four characters are shown, in responses of the gateway those of fewer than twelve',
+  ],
   [
     'What a messaging service repeats',
     'daemon/canary.test.ts',
@@ -68,6 +74,17 @@ const PROMISES = [
   ['`check-config` warns', 'config/load.test.ts', 'what is doubtful is said, and runs'],
   ['rejects a compressed response', 'nodes/forward.test.ts', 'refuses a compressed answer, as it asks for none: %s'],
   ['within the same limit and timeout', 'nodes/client.test.ts', 'decompression of a bomb ends with the deadline'],
+  ['plus 128 KiB', 'nodes/client.test.ts', 'besides its body at most as many bytes and 128 KiB are taken: %s'],
+  [
+    'one for each 64 bytes',
+    'nodes/client.test.ts',
+    'at most 1,000 chunks are taken, and one more for each 64 bytes: %s',
+  ],
+  [
+    'Bytes after a response close its connection',
+    'nodes/client.test.ts',
+    'is closed, and no other request is sent over it: %s',
+  ],
   ['Redirects are never followed', 'nodes/client.test.ts', 'that redirects is handed over, not followed'],
   ['Redirects are never followed', 'nodes/forward.test.ts', 'follows no redirect'],
   [

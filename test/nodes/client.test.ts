@@ -326,6 +326,8 @@ describe('a compressed answer', () => {
 })
 
 describe('an answer costs no more than its bytes', () => {
+  /** The line of a chunk of 1 KiB that is nearly as long as the chunk. */
+  const EXTENDED = `400;${'x'.repeat(1000)}\r\n`
   const chunks = (head: string, one: string, count: number) =>
     `HTTP/1.1 200 OK\r\n${head}transfer-encoding: chunked\r\n\r\n${one.repeat(count)}0\r\n\r\n`
 
@@ -354,6 +356,32 @@ describe('an answer costs no more than its bytes', () => {
 
     expect(failureOf(await send(nodeClient(), node.url))).toEqual({ kind: 'headers-too-large' })
     await node.closed
+  })
+
+  test.each([
+    ['1,015 chunks of one byte', chunks('', '1\r\n \r\n', 1015), true],
+    ['1,016 chunks of one byte', chunks('', '1\r\n \r\n', 1016), false],
+    ['1 MiB in chunks of 64 bytes', chunks('', `40\r\n${' '.repeat(64)}\r\n`, MIB / 64), true],
+  ])('at most 1,000 chunks are taken, and one more for each 64 bytes: %s', async (_name, bytes, isTaken) => {
+    const { url } = await rawNode((socket) => socket.write(bytes))
+
+    expect((await send(nodeClient(), url)).ok).toBe(isTaken)
+  })
+
+  test.each([
+    ['128 KiB before the body', 0, 131_072, true],
+    ['more than 128 KiB and the body', 0, 131_072 + 5, false],
+    ['a body of 512 KiB, the same again, and 32 KiB', 512, MIB + 32_768, true],
+    ['a body of 512 KiB, the same again, and more than 128 KiB', 512, MIB + 131_072 + 1, false],
+  ])('besides its body at most as many bytes and 128 KiB are taken: %s', async (_name, kib, total, isTaken) => {
+    const ending = kib === 0 ? answer('{}').toString() : chunks('', `${EXTENDED}${' '.repeat(1024)}\r\n`, kib)
+    const hint = (length: number) => `HTTP/1.1 103 ${'x'.repeat(length - 17)}\r\n\r\n`
+    const before = total - ending.length
+    const bytes = hint(1024).repeat(Math.floor(before / 1024) - 1) + hint(1024 + (before % 1024)) + ending
+    const node = await rawNode((socket) => socket.write(bytes))
+
+    expect(bytes).toHaveLength(total)
+    expect((await send(nodeClient(), node.url)).ok).toBe(isTaken)
   })
 
   test('a long answer in chunks of usual size is taken', async () => {

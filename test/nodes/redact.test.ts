@@ -1,8 +1,9 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { Upstream } from '../../src/gateway/failover/upstream.ts'
 import { createRedact, createRedactLiveness, redactJson } from '../../src/nodes/redact.ts'
 import { Secret } from '../../src/secret.ts'
-import { liveness, nodeCheck } from '../support/network.ts'
+import { endpoint, liveness, nodeCheck } from '../support/network.ts'
 
 const LOCATION = {
   url: new Secret('https://us%40er:pass%2Fword@rpc.example.org:8443/v3/CANARY-PATH/x?apikey=CANARY+QUERY&n=1'),
@@ -49,6 +50,30 @@ test.each([
   const shown = redact(`{"error":"no such key ${secret}!"}`)
 
   expect(shown).toBe('{"error":"no such key [redacted]!"}')
+})
+
+test.each<[string, (text: string) => string]>([
+  ['JSON', (text) => JSON.stringify(text).slice(1, -1)],
+  ['HTML', (text) => text.replaceAll('&', '&amp;').replaceAll('"', '&quot;')],
+  ['URLs', encodeURIComponent],
+])('a secret is removed in up to four layers of escapes for %s', (_where, escapeFor) => {
+  let layers = 'CANARY"HEADER'
+
+  for (let layer = 1; layer <= 4; layer++) {
+    layers = escapeFor(layers)
+
+    expect(redact(`<${layers}>`)).toBe('<[redacted]>')
+  }
+})
+
+test('parts of fewer than four characters are shown, in responses of the gateway those of fewer than twelve', () => {
+  const location = (key: string) => ({ ...LOCATION, rpcPath: '', headers: { 'x-api-key': new Secret(key) } })
+  const shown = (key: string) => createRedact(location(key))(`no ${key} here`)
+  const gateway = (key: string) =>
+    new Upstream({ ...location(key), endpoint: endpoint('a'), kind: 'proxy' }).redactJson(`["no ${key}"]`)
+
+  expect([shown('k3y'), shown('k3yz')]).toEqual(['no k3y here', 'no [redacted] here'])
+  expect([gateway('k3y-7f3a90c'), gateway('k3y-7f3a90cc')]).toEqual(['["no k3y-7f3a90c"]', '["no [redacted]"]'])
 })
 
 test.each([0, 1, 2, 3, 4, 5])(
