@@ -1,7 +1,7 @@
-import { readdirSync, statSync } from 'node:fs'
+import { chmodSync, mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { removeFolder, runHeartline, startDaemon } from '../support/daemon.ts'
+import { removeFolder, runHeartline, startDaemon, temporaryFolder, until } from '../support/daemon.ts'
 
 /** For a process that would let everyone write to its files. Threads cannot set the umask. */
 const CODE = "import { isMainThread } from 'node:worker_threads'; if (isMainThread) process.umask(0)"
@@ -11,9 +11,10 @@ function modesIn(folder: string): readonly string[] {
   return readdirSync(folder).map((name) => `${name} ${(statSync(join(folder, name)).mode & 0o777).toString(8)}`)
 }
 
+const networks = [{ name: 'net', family: 'ethereum', endpoints: [{ name: 'closed', url: 'http://127.0.0.1:9' }] }]
+const store = { path: 'data/deep/heartline.db' }
+
 test('the store, its folders and a backup are for the user of the daemon alone, whatever the umask', async (context) => {
-  const networks = [{ name: 'net', family: 'ethereum', endpoints: [{ name: 'closed', url: 'http://127.0.0.1:9' }] }]
-  const store = { path: 'data/deep/heartline.db' }
   const daemon = await startDaemon({ networks, store }, { env: LAX })
   context.onTestFinished(async () => {
     await daemon.stop('SIGKILL')
@@ -31,4 +32,24 @@ test('the store, its folders and a backup are for the user of the daemon alone, 
   expect(modesIn(join(daemon.folder, 'data/deep')).filter((line) => !line.endsWith(' 600'))).toEqual([])
   expect(modesIn(daemon.folder)).toContain('data 700')
   expect(modesIn(daemon.folder)).toContain('copy.db 600')
+}, 120_000)
+
+test('a store and folders that exist keep their modes', async (context) => {
+  const folder = temporaryFolder()
+  mkdirSync(join(folder, 'data/deep'), { recursive: true })
+  const file = join(folder, 'data/deep/heartline.db')
+  writeFileSync(file, '')
+  chmodSync(file, 0o640)
+  for (const existing of ['data', 'data/deep']) chmodSync(join(folder, existing), 0o750)
+  const daemon = await startDaemon({ networks, store }, { folder })
+  context.onTestFinished(async () => {
+    await daemon.stop('SIGKILL')
+    removeFolder(folder)
+  })
+
+  await until(() => statSync(file).size > 0, 'the store is written')
+
+  expect(modesIn(folder)).toContain('data 750')
+  expect(modesIn(join(folder, 'data'))).toEqual(['deep 750'])
+  expect(modesIn(join(folder, 'data/deep'))).toContain('heartline.db 640')
 }, 120_000)

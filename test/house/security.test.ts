@@ -9,6 +9,11 @@ const page = read('docs/security.md').replace(/\s+/g, ' ')
 /** What docs/security.md promises, in its words, and the test that proves it. */
 const PROMISES = [
   [
+    'Page and gateway listen on 127.0.0.1 by default',
+    'config/load.test.ts',
+    'the smallest file gets the documented ones',
+  ],
+  [
     'They need the token.',
     'http/silences.test.ts',
     'ending one has the same rules, and the public may not even see them',
@@ -17,6 +22,8 @@ const PROMISES = [
   ['never gives it', 'http/silences.test.ts', 'a preflight of another site is not allowed'],
   ['all others get 421', 'http/hosts.test.ts', '%s is misdirected, on every route'],
   ['with a host in the request line', 'http/hosts.test.ts', 'a request line with a host of its own is misdirected'],
+  ['…/notes`, `/api/v1/gateway`', 'http/server.test.ts', 'and public, a note needs it'],
+  ['and of the page `/gateway` and `/notifications` | 401', 'http/server.test.ts', 'and public, %s is 401 without it'],
   [
     '| 401 | everything |',
     'http/server.test.ts',
@@ -125,6 +132,11 @@ const PROMISES = [
     'daemon/descriptors.test.ts',
     'both listeners together leave at least half of the descriptors',
   ],
+  [
+    'the connection that has waited the longest for a request is closed',
+    'http/connections.test.ts',
+    'the one that has waited the longest for a request is closed for a new one',
+  ],
   ['while others hold connections', 'http/connections.test.ts', 'a client is served although 100 connections %s'],
   [
     'A flood of one port leaves the other one',
@@ -182,6 +194,11 @@ const PROMISES = [
     'closed after two minutes',
     'http/connections.test.ts',
     'is disconnected after two minutes without the end of its answer',
+  ],
+  [
+    '(event streams excepted)',
+    'http/connections.test.ts',
+    'without the end of its answer, unless that is an event stream',
   ],
   [
     'once 64 MiB wait to be read',
@@ -263,6 +280,11 @@ const PROMISES = [
     'with mode 0600, whatever the umask',
     'daemon/modes.test.ts',
     'are for the user of the daemon alone, whatever the umask',
+  ],
+  [
+    'it does not change the mode of existing ones',
+    'daemon/modes.test.ts',
+    'a store and folders that exist keep their modes',
   ],
 ] as const
 

@@ -1,4 +1,5 @@
 import channel from 'node:diagnostics_channel'
+import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { get } from 'node:http'
 import { get as getSecure } from 'node:https'
@@ -77,6 +78,18 @@ describe('with at most 24 connections', () => {
 
     expect(answers).toEqual([200, 200])
     await expect.poll(() => closed(made)).toBeGreaterThanOrEqual(100 - 24)
+  })
+
+  test('the one that has waited the longest for a request is closed for a new one', async () => {
+    const port = await listening({ options: { maxConnections: 8 } })
+    const made = await flood(port, 7)
+    made[0]!.write(HEALTHY)
+    await once(made[0]!, 'data')
+
+    await flood(port, 3)
+    await expect.poll(() => closed(made)).toBe(3)
+
+    expect(made.map(({ destroyed }) => destroyed)).toEqual([false, true, true, true, false, false, false])
   })
 
   test('a flood of event streams leaves the other port alone', async () => {
@@ -175,11 +188,13 @@ describe('a client that is slow', () => {
     expect(answer).toMatch(new RegExp(`^HTTP/1.1 ${expected} `))
   })
 
-  test('is disconnected after two minutes without the end of its answer', async () => {
+  test('is disconnected after two minutes without the end of its answer, unless that is an event stream', async () => {
     const setting = setUp({ inspect: () => new Promise(() => {}) })
     open.push(setting)
     const { port } = await setting.server.listen()
-    const [socket] = await flood(port, 1, 'GET /probe?target=avalanche/own-1 HTTP/1.1\r\nHost: localhost\r\n\r\n')
+    const [socket] = await flood(port, 1, PROBE)
+    const [stream] = await flood(port, 1, 'GET /api/v1/events HTTP/1.1\r\nHost: localhost\r\n\r\n')
+    expect(String(await once(stream!, 'data'))).toContain('text/event-stream')
     await expect.poll(() => socket!.bytesWritten).toBeGreaterThan(0)
     expect(await status(port)).toBe(200)
 
@@ -189,6 +204,8 @@ describe('a client that is slow', () => {
     await setting.clock.advance(30_000)
 
     await expect.poll(() => socket!.destroyed).toBe(true)
+    expect(await status(port)).toBe(200)
+    expect(stream!.destroyed).toBe(false)
   })
 
   test('to read is disconnected when answers of 64 MiB wait to be read', async () => {

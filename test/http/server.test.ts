@@ -318,11 +318,23 @@ describe('with a token', () => {
     '/api/v1/observer',
     '/api/v1/cluster',
     '/api/v1/notifications',
+    '/api/v1/silences',
+    '/gateway',
+    '/notifications',
   ])('and public, %s is 401 without it', async (url) => {
     const { server } = setting({ options: { token } })
 
     expect((await server.inject(url)).statusCode).toBe(401)
     expect((await server.inject({ url, headers: bearer })).statusCode).not.toBe(401)
+  })
+
+  test('and public, a note needs it', async () => {
+    const { server } = setting({ options: { token } })
+    const add = (headers: Record<string, string>) =>
+      server.inject({ method: 'POST', url: '/api/v1/incidents/1/notes', headers, payload: { text: 'x' } })
+
+    expect((await add({})).statusCode).toBe(401)
+    expect((await add(bearer)).statusCode).not.toBe(401)
   })
 
   test.each([...PUBLIC, ...PRIVATE, '/nothing', '/api/v1/events'])('and not public, %s needs it', async (url) => {
