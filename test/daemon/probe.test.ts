@@ -1,6 +1,6 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { afterEach, beforeEach, expect, onTestFinished, test } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
 import { createChain } from '../../src/simulator/chain.ts'
 import { type SimulatedNode, startSimulatedNode } from '../../src/simulator/node.ts'
@@ -117,3 +117,51 @@ test('debug=true shows what was sent and what came back, without secrets, althou
     gossip.close()
   }
 })
+
+test('no route sends a request to an address that a client names', async () => {
+  let connections = 0
+  const other = createServer().on('connection', () => connections++)
+  await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve))
+  onTestFinished(() => void other.close())
+  const address = `http://127.0.0.1:${(other.address() as AddressInfo).port}/`
+  const { url, get } = await watching(node.url)
+  const { paths } = JSON.parse((await get('/openapi.json')).text) as {
+    paths: Record<string, Record<string, Operation>>
+  }
+
+  const own: Readonly<Record<string, string>> = { network: 'net', endpoint: 'own', name: 'own' }
+  const ask = async (method: string, path: string, body: string | undefined) => {
+    const headers = { 'content-type': 'application/json', referer: address, 'x-forwarded-host': address }
+    const answer = await fetch(`${url}${path}`, { method, headers, ...(body && { body }) })
+    await answer.body?.cancel()
+    return answer.status
+  }
+
+  const statuses: number[] = []
+  for (const [path, operations] of Object.entries(paths)) {
+    const named = path.replaceAll(/\{(\w+)\}/g, (_whole, name: string) => own[name] ?? '1')
+    for (const [method, { parameters = [], requestBody }] of Object.entries(operations)) {
+      const members = Object.keys(requestBody?.content?.['application/json']?.schema.properties ?? {})
+      const bodies = members.map((name) => JSON.stringify({ network: 'net', [name]: address }))
+      const queries = [...parameters.filter((one) => one.in === 'query').map(({ name }) => name), 'url']
+      const targets = [
+        path.replaceAll(/\{\w+\}|\*/g, encodeURIComponent(address)),
+        ...queries.map((name) => `${named}?${name}=${encodeURIComponent(address)}`),
+      ]
+      for (const target of targets) {
+        for (const body of [...bodies, ...(requestBody === undefined ? [undefined] : [])]) {
+          statuses.push(await ask(method, target, body))
+        }
+      }
+    }
+  }
+
+  expect(statuses).toEqual(expect.arrayContaining([200, 400, 404]))
+  expect(statuses.length).toBeGreaterThan(100)
+  expect(connections).toBe(0)
+})
+
+interface Operation {
+  readonly parameters?: readonly { readonly name: string; readonly in: string }[]
+  readonly requestBody?: { readonly content?: Record<string, { readonly schema: { readonly properties?: object } }> }
+}

@@ -58,6 +58,13 @@ const PROMISES = [
     'gateway/callers.test.ts',
     'a reload takes an id away at once',
   ],
+  [
+    'URLs, headers, callers and certificates change at once',
+    'daemon/tls.test.ts',
+    'a reload changes the URL and headers of an endpoint and both certificates at once, and the token at a restart',
+  ],
+  ['the token needs a restart', 'daemon/tls.test.ts', 'both certificates at once, and the token at a restart'],
+  ['the token needs a restart', 'config/reload.test.ts', "'server.token',"],
   ['TLS 1.2 and later', 'http/tls.test.ts', 'TLS before 1.2 is refused'],
   ['TLS 1.2 and later', 'gateway/tls.test.ts', 'TLS before 1.2 is refused, also after a reload'],
   [
@@ -94,6 +101,7 @@ const PROMISES = [
   ],
   ['Redirects are never followed', 'nodes/client.test.ts', 'that redirects is handed over, not followed'],
   ['Redirects are never followed', 'nodes/forward.test.ts', 'follows no redirect'],
+  ['no route takes a URL', 'daemon/probe.test.ts', 'no route sends a request to an address that a client names'],
   [
     'and the monitoring running',
     'daemon/flood.test.ts',
@@ -168,6 +176,11 @@ const PROMISES = [
     'a TLS handshake within 10 s',
     'http/tls.test.ts',
     'unfinished TLS handshakes are closed after the timeout for headers',
+  ],
+  [
+    '(in the gateway 8 s)',
+    'daemon/tls.test.ts',
+    'an unfinished TLS handshake ends after 10 s at the page, after 8 s at the gateway',
   ],
   [
     'TLS handshakes begin one at a time',
