@@ -102,7 +102,7 @@ test('a missing or failing systemd-notify is logged once and stops nothing', asy
   expect(missing.log.lines[0]).toMatchObject({ fields: { problem: 'ENOENT' } })
 })
 
-test('a sign of life needs no free descriptor, and passes on no secrets of the environment', async () => {
+test('a sign of life needs no free descriptor, and passes on nothing of the environment but PATH and NOTIFY_SOCKET', async () => {
   const { env, told } = recorder()
   writeFileSync(join(folder, 'systemd-notify'), `#!/bin/sh\n(echo "$*"; env) >> '${join(folder, 'told')}'\n`)
   const program = await bundled(WITHOUT_FILES)
@@ -116,5 +116,10 @@ test('a sign of life needs no free descriptor, and passes on no secrets of the e
   expect(told().filter((line) => line === 'WATCHDOG=1').length).toBeGreaterThanOrEqual(1)
   expect(told()).toContain('READY=1 STATUS=well')
   expect(told()).toContain('STOPPING=1')
+  // The shell sets some of its own.
+  const names = new Set(
+    told().flatMap((line) => /^(?!PWD|OLDPWD|SHLVL|_=|READY|WATCHDOG|STOPPING)(\w+)=/.exec(line)?.[1] ?? []),
+  )
+  expect(names).toEqual(new Set(['PATH', 'NOTIFY_SOCKET']))
   expect(told().join()).not.toContain('hunter2')
 })

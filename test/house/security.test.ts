@@ -14,11 +14,33 @@ const PROMISES = [
     'the smallest file gets the documented ones',
   ],
   [
+    'delays or loses its own messages, not those of other channels and no poll',
+    'daemon/notify.test.ts',
+    'a channel that hangs keeps no other channel and no poll waiting',
+  ],
+  [
     'They need the token.',
     'http/silences.test.ts',
     'ending one has the same rules, and the public may not even see them',
   ],
   ['It gives 403 to web pages of other sites', 'http/hosts.test.ts', 'a probe that a browser sends with %o gets %i'],
+  ['they are only for clients on this machine', 'http/silences.test.ts', "['another machine, without a token', 403"],
+  [
+    '`server.listen` must be a loopback address',
+    'http/silences.test.ts',
+    "['a client without the token, where the listener is not on loopback', 403",
+  ],
+  [
+    'every address in `X-Forwarded-For`, `Forwarded` and `X-Real-IP`',
+    'http/silences.test.ts',
+    "['another machine, by X-Real-IP', 403",
+  ],
+  [
+    'must be declared as JSON (415)',
+    'http/silences.test.ts',
+    "['plain text', { headers: { 'content-type': 'text/plain' } }, 415]",
+  ],
+  ['`Sec-Fetch-Site` must be `same-origin`', 'http/silences.test.ts', "['a page of another port or subdomain', 403"],
   ['never gives it', 'http/silences.test.ts', 'a preflight of another site is not allowed'],
   ['all others get 421', 'http/hosts.test.ts', '%s is misdirected, on every route'],
   ['with a host in the request line', 'http/hosts.test.ts', 'a request line with a host of its own is misdirected'],
@@ -66,6 +88,7 @@ const PROMISES = [
   ['the token needs a restart', 'daemon/tls.test.ts', 'both certificates at once, and the token at a restart'],
   ['the token needs a restart', 'config/reload.test.ts', "'server.token',"],
   ['TLS 1.2 and later', 'http/tls.test.ts', 'TLS before 1.2 is refused'],
+  ['without interruption', 'http/tls.test.ts', 'HTTPS serves, and takes a new certificate without a restart'],
   ['TLS 1.2 and later', 'gateway/tls.test.ts', 'TLS before 1.2 is refused, also after a reload'],
   [
     'without interruption',
@@ -108,6 +131,14 @@ const PROMISES = [
     'uses up no descriptors that polls need, and page and gateway answer',
   ],
   ['never as HTML', 'http/pages.test.ts', 'shows messages of nodes as text'],
+  ['a fixed list of headers', 'nodes/forward.test.ts', 'carries our headers and the configured ones, and none else'],
+  ['a fixed list of headers', 'gateway/hostile-targets.test.ts', 'the caller’s own headers reach no node'],
+  ['a path of plain characters', 'gateway/hostile-targets.test.ts', 'with an encoded endpoint_id'],
+  [
+    'identified and allowed one by one',
+    'gateway/hostile-bodies.test.ts',
+    'what is sent on is the call and nothing else, however it was spelled',
+  ],
   [
     'calls in flight, connections to an endpoint',
     'gateway/hostile-callers.test.ts',
@@ -145,11 +176,21 @@ const PROMISES = [
     'http/connections.test.ts',
     'the one that has waited the longest for a request is closed for a new one',
   ],
+  [
+    'takes up to a quarter of the rest, at most 1,024 connections',
+    'daemon/descriptors.test.ts',
+    '%i descriptors are divided into %o',
+  ],
   ['while others hold connections', 'http/connections.test.ts', 'a client is served although 100 connections %s'],
   [
     'A flood of one port leaves the other one',
     'daemon/flood.test.ts',
     'connections to the %s uses up no descriptors that polls need, and page and gateway answer',
+  ],
+  [
+    'health check succeeds while both ports are flooded',
+    'daemon/flood.test.ts',
+    'uses up no descriptors that polls need, and ends nothing',
   ],
   [
     'read differently with 400',
@@ -218,12 +259,14 @@ const PROMISES = [
     'http/connections.test.ts',
     'to read is disconnected when answers of 64 MiB wait to be read',
   ],
+  ['streams: 256', 'http/events.test.ts', 'takes no more than 256 listeners'],
   [
     'of which half are kept for the token',
     'http/events.test.ts',
     'keeps half of its places for clients with the token',
   ],
   ['16 per address without it', 'http/events.test.ts', 'gives an address without the token 16 places'],
+  ['a page without a stream polls instead', 'web/page.test.ts', 'polls if events do not get through, and says so'],
   [
     'eight requests of one address begin',
     'http/connections.test.ts',
@@ -251,6 +294,11 @@ const PROMISES = [
   ],
   ['cannot be framed', 'http/embed.test.ts', 'may be framed by others, and no other page may'],
   [
+    'to everybody, without a script',
+    'http/embed.test.ts',
+    'shows what the public sees, also to who may see more, and has no script',
+  ],
+  [
     'removes them and lets it write only',
     'house/packaging.test.ts',
     'takes all capabilities away, and leaves only its own folders writable',
@@ -260,6 +308,11 @@ const PROMISES = [
     'starts no program except itself',
     'house/packaging.test.ts',
     'Heartline starts no program except itself, systemd-notify, and PostgreSQL',
+  ],
+  [
+    'which gets `PATH` and `NOTIFY_SOCKET` of its environment',
+    'commands/service-manager.test.ts',
+    'passes on nothing of the environment but PATH and NOTIFY_SOCKET',
   ],
   ['which gets `PATH`.', 'daemon/demo-cluster.test.ts', 'PostgreSQL gets no secrets of the environment'],
   [
