@@ -136,6 +136,22 @@ test('compose.yaml keeps the history where the image lets a user without rights 
   expect(store.path).toMatch(/^\/var\/lib\/heartline\//)
 })
 
+test('better-sqlite3 downloads no binary where npm_config_build_from_source is set', async () => {
+  const folder = temporaryFolder()
+  onTestFinished(() => removeFolder(folder))
+  cpSync(join(checkout, 'node_modules/better-sqlite3/package.json'), join(folder, 'package.json'))
+  const downloader = join(checkout, 'node_modules/prebuild-install/bin.js')
+  const env = { ...process.env, npm_config_build_from_source: 'true', npm_config_loglevel: 'info' }
+
+  const { status, stderr } = await runNode(folder, [downloader], env).ended
+
+  expect(status).toBe(1)
+  expect(stderr).toContain('--build-from-source specified, not attempting download')
+  expect(JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')).scripts.install).toMatch(
+    /^prebuild-install \|\| /,
+  )
+})
+
 describe('the health check of the container', () => {
   async function check(status: number | null): Promise<number | null> {
     const server = createServer((_request, response) => {

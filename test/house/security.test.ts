@@ -335,6 +335,11 @@ const PROMISES = [
     'house/packaging.test.ts',
     'leaves no downloader of prebuilt binaries in the image',
   ],
+  [
+    'set `npm_config_build_from_source=true` for',
+    'house/packaging.test.ts',
+    'better-sqlite3 downloads no binary where npm_config_build_from_source is set',
+  ],
   ['pin images', 'house/packaging.test.ts', 'names the images that it builds on by digest'],
   ['pin images', 'house/packaging.test.ts', '%s names the images of others by digest'],
   [
