@@ -1,11 +1,12 @@
 import { availableParallelism } from 'node:os'
 import { defineConfig } from 'vitest/config'
-import LongestFirst, { workersPerCore } from './scripts/longest-first.mjs'
+import LongestFirst from './scripts/longest-first.mjs'
 import { testRooms } from './scripts/test-rooms.mjs'
 
 const cores = availableParallelism()
 const { quick, waiting, timed, mocking } = testRooms()
-const BESIDE_EACH_OTHER = { maxWorkers: workersPerCore * cores, sequence: { groupOrder: 0 } }
+/** Nearly all tests but the quick ones wait most of the time. */
+const workers = (perCore, groupOrder) => ({ maxWorkers: perCore * cores, sequence: { groupOrder } })
 
 export default defineConfig({
   test: {
@@ -20,13 +21,10 @@ export default defineConfig({
     reporters: ['default', './scripts/counts.mjs'],
     sequence: { sequencer: LongestFirst },
     projects: [
-      { extends: true, test: { name: 'quick', include: quick, isolate: false, ...BESIDE_EACH_OTHER } },
-      { extends: true, test: { name: 'waiting', include: waiting, isolate: false, ...BESIDE_EACH_OTHER } },
-      { extends: true, test: { name: 'mocking', include: mocking, ...BESIDE_EACH_OTHER } },
-      {
-        extends: true,
-        test: { name: 'timed', include: timed, isolate: false, maxWorkers: 3 * cores, sequence: { groupOrder: 1 } },
-      },
+      { extends: true, test: { name: 'quick', include: quick, isolate: false, ...workers(1, 0) } },
+      { extends: true, test: { name: 'waiting', include: waiting, isolate: false, ...workers(3, 1) } },
+      { extends: true, test: { name: 'mocking', include: mocking, ...workers(3, 1) } },
+      { extends: true, test: { name: 'timed', include: timed, isolate: false, ...workers(3, 2) } },
     ],
   },
 })

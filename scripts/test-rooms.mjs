@@ -11,9 +11,9 @@ const MOCKS = /\bvi\.mock\(/
 const LOCAL_IMPORT = /\bfrom '(\.[^']+\.ts)'/g
 
 /**
- * Divides the test files by what they and their helpers import. `quick` ones only compute. `waiting` ones leave the cores
- * idle most of the time, so that many of them run at once, beside the quick ones; then come the `timed` ones. The files of a
- * worker share their modules, except `mocking` ones.
+ * Divides the test files by what they and their helpers import. `quick` ones only compute, so one worker per core
+ * runs them. `waiting` ones leave the cores idle, so that many of them run at once; then come the `timed` ones. The files
+ * of a worker share their modules, except `mocking` ones.
  */
 export function testRooms() {
   const folder = join(root, 'test')

@@ -1,12 +1,12 @@
 import { readFileSync } from 'node:fs'
 
 /**
- * How long the main thread has been ready to run but waited for a CPU since it started, in ms, also because of a limit
- * of its control group; `null` where the system does not tell (not Linux).
+ * How long the main thread of a process has been ready to run but waited for a CPU since it started, in ms, also because of a
+ * limit of its control group; `null` where the system does not tell (not Linux).
  */
-export function cpuWaitMs(): number | null {
+export function cpuWaitMs(pid = process.pid): number | null {
   try {
-    return waitOf(readFileSync('/proc/self/schedstat', 'utf8'))
+    return waitOf(readFileSync(`/proc/${pid}/schedstat`, 'utf8'))
   } catch {
     return null
   }

@@ -51,7 +51,9 @@ test.skipIf(skip)('a place that is the first to vote decides nothing: what it al
   const url = await server().createDatabase()
   nodes().of('nyc1', 'a').inject({ kind: 'refuse' })
 
-  const members = await Promise.all(VANTAGES.map((vantage) => startMember({ url, vantage, nodes: nodes() })))
+  // A place waits for others for a lease, or for two intervals and two seconds. On a busy machine they start seconds apart.
+  const waits = { intervalMs: 4000, leaseMs: 15_000 }
+  const members = await Promise.all(VANTAGES.map((vantage) => startMember({ url, vantage, nodes: nodes(), ...waits })))
   await everyoneShows(members, 'degraded')
   for (const member of members) {
     await until(async () => (await incidentsOf(member)).length === 1, 'the incident is opened')

@@ -141,14 +141,18 @@ export interface MemberOptions {
   /** Each has the three endpoints. */
   readonly networks?: readonly string[]
   readonly env?: NodeJS.ProcessEnv
+  readonly intervalMs?: number
+  readonly leaseMs?: number
 }
 
-function configOf({ url, vantage, nodes, spool = false, notify, networks = ['net'] }: MemberOptions): object {
+function configOf(options: MemberOptions): object {
+  const { url, vantage, nodes, spool = false, notify, networks = ['net'] } = options
+  const { intervalMs = INTERVAL_MS, leaseMs = LEASE_MS } = options
   const endpoints = NAMES.map((name) => ({ name, url: nodes.of(vantage, name).url }))
   return {
-    poll: { interval: `${INTERVAL_MS}ms`, timeout: '1s' },
+    poll: { interval: `${intervalMs}ms`, timeout: '1s' },
     store: { url, ...(spool && { path: 'spool.db' }) },
-    cluster: { vantage, lease: `${LEASE_MS}ms` },
+    cluster: { vantage, lease: `${leaseMs}ms` },
     networks: networks.map((name) => ({ name, family: 'ethereum', block_time: '1s', endpoints })),
     ...(notify !== undefined && { notify }),
   }

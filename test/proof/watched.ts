@@ -1,5 +1,6 @@
 import Database from 'better-sqlite3'
 import { systemClock } from '../../src/clock.ts'
+import { cpuWaitMs } from '../../src/daemon/cpu-wait.ts'
 import { createChain } from '../../src/simulator/chain.ts'
 import { type SimulatedNode, startSimulatedNode } from '../../src/simulator/node.ts'
 import { type RunningDaemon, until } from '../support/daemon.ts'
@@ -42,8 +43,18 @@ export interface Figures {
   /** Polls that have ended, stored or not. */
   readonly polls: number
   readonly failures: Readonly<Record<string, number>>
-  /** Since the figures were asked for last. */
+  /** The longest wait of the event loop since the figures were requested last, without the time it waited for a CPU. */
   readonly loopHeldMs: number
+}
+
+/** How long the main thread has waited for a CPU until the last figures. */
+const waitedUntilThen = new WeakMap<RunningDaemon, number>()
+
+function waitedSince(daemon: RunningDaemon): number {
+  const waited = cpuWaitMs(daemon.process.pid) ?? 0
+  const before = waitedUntilThen.get(daemon) ?? 0
+  waitedUntilThen.set(daemon, waited)
+  return waited - before
 }
 
 export async function figuresOf(daemon: RunningDaemon): Promise<Figures> {
@@ -70,7 +81,7 @@ export async function figuresOf(daemon: RunningDaemon): Promise<Figures> {
         value,
       ]),
     ),
-    loopHeldMs: sum('nodejs_eventloop_lag_max_seconds') * 1000,
+    loopHeldMs: sum('nodejs_eventloop_lag_max_seconds') * 1000 - waitedSince(daemon),
   }
 }
 
