@@ -10,9 +10,9 @@ import { createExchange } from './exchange.ts'
 import type { SharedNetwork } from './lease-plan.ts'
 import { createLeases } from './leases.ts'
 import { createLoop } from './loop.ts'
+import type { ShownBoard } from './network-votes.ts'
 import { networksDigest } from './networks-digest.ts'
 import type { NetworkWord } from './vote-codec.ts'
-import type { ShownBoard } from './voted-network.ts'
 import { type ClusterNetwork, createVotes } from './votes.ts'
 
 /** One member of a cluster: which networks it polls and keeps, what it tells the others, and what all say together. */

@@ -7,12 +7,12 @@ import type { UnixMs } from '../core/time.ts'
 import { type Health, verdictDiffers } from '../core/verdict/health.ts'
 import type { WritableBoard } from '../state/board.ts'
 import type { StoredVote, WrittenVote } from '../store/cluster-tables.ts'
+import { createNetworkVotes, type NetworkVotes, type ShownBoard } from './network-votes.ts'
 import type { NetworkWord } from './vote-codec.ts'
-import { createVotedNetwork, type ShownBoard, type VotedNetwork } from './voted-network.ts'
 
 /** The votes of all vantages: takes ours from the local board, and those of the others from the database. */
 export function createVotes({ self, local, shown, standingOf, onMerged }: VotesDeps): Votes {
-  let networks = new Map<string, VotedNetwork>()
+  let networks = new Map<string, NetworkVotes>()
   let quorum: Quorum = 'majority'
   let impaired: ReadonlySet<string> = new Set()
   const polledNetworks = new Set<string>()
@@ -23,7 +23,7 @@ export function createVotes({ self, local, shown, standingOf, onMerged }: VotesD
     if (before !== undefined) local.put(health, verdictDiffers(before.health, health))
   }
 
-  function readOne(voted: VotedNetwork, vote: StoredVote): void {
+  function readOne(voted: NetworkVotes, vote: StoredVote): void {
     const isOfOurVantage = vote.vantage === self.vantage
     if (vote.endpoint !== '') {
       const health = voted.readHealth(vote)
@@ -43,7 +43,7 @@ export function createVotes({ self, local, shown, standingOf, onMerged }: VotesD
       networks = new Map(
         next.map(({ network, endpoints }) => [
           network.name,
-          createVotedNetwork({ network, endpoints, self, earlier: before.get(network.name) }),
+          createNetworkVotes({ network, endpoints, self, earlier: before.get(network.name) }),
         ]),
       )
       for (const [name, { slots }] of networks) {

@@ -7,13 +7,13 @@ import type { UnixMs } from '../core/time.ts'
 import type { Log } from '../log.ts'
 import type { Board } from '../state/board.ts'
 import type { Store } from '../store/store.ts'
+import { CELL_MS, createKnownHistory, firstOfDay, type Past, STRIP_HOURS } from './known-history.ts'
 import { type CompressibleText, compressible, sendTagged } from './negotiation.ts'
 import { wholeNumber } from './parameters.ts'
 import { sendProblem } from './problem.ts'
 import { time } from './rfc3339.ts'
 import { type App, json, NOT_MODIFIED, operation, problem } from './route.ts'
 import type { Scope } from './scopes.ts'
-import { CELL_MS, createKnownTimes, firstOfDay, type Past, STRIP_HOURS } from './strip-past.ts'
 import { stripView } from './strip-views.ts'
 import { StripsView, type StripView } from './wire-history.ts'
 import type { Audience } from './wire-status.ts'
@@ -47,7 +47,7 @@ export function registerStrips(app: App, strips: StripSource): void {
  */
 export function createStripSource({ board, scopes, store, clock, log }: StripSourceDeps) {
   const origin = randomBytes(6).toString('base64url')
-  const known = createKnownTimes(store)
+  const known = createKnownHistory(store)
   let written = new Map<EndpointKey, Written>()
   let reading: Promise<void> | null = null
   let readAt: { readonly monotonic: number; readonly span: StripSpan } | null = null

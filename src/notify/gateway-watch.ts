@@ -1,8 +1,8 @@
 import type { Clock } from '../clock.ts'
 import { humanDuration, type UnixMs } from '../core/time.ts'
-import type { Change } from './change.ts'
-import { type Impairment, ownChange } from './impairment.ts'
+import { type Impairment, ownState } from './impairment.ts'
 import { type Notification, ownSubjectOf } from './notification.ts'
+import type { SubjectState } from './subject-state.ts'
 import { dateTime } from './wording.ts'
 
 /** A lack of endpoints that passes within this time is not reported. */
@@ -51,19 +51,19 @@ export function createGatewayWatch({ clock, traffic, member }: GatewayWatchDeps)
   }
 
   /** The message of the end, once it has lasted. */
-  function end(network: string, one: Watched, told: Impairment, hasEndpoint: boolean): Change[] {
+  function end(network: string, one: Watched, told: Impairment, hasEndpoint: boolean): SubjectState[] {
     const mono = clock.monotonic()
     one.fineSince = hasEndpoint ? (one.fineSince ?? mono) : null
     if (one.fineSince === null || mono - one.fineSince < ENDS_AFTER_MS * 2 ** one.relapses) return []
     one.told = null
     one.endedAt = mono
     const lasted = humanDuration(Math.max(0, clock.now() - told.at))
-    return [ownChange(told.id, false, `${speaker}: network ${network} has an endpoint again after ${lasted}`)]
+    return [ownState(told.id, false, `${speaker}: network ${network} has an endpoint again after ${lasted}`)]
   }
 
-  function forget(network: string, { told }: Watched): Change[] {
+  function forget(network: string, { told }: Watched): SubjectState[] {
     networks.delete(network)
-    return told === null ? [] : [ownChange(told.id, false, `${speaker}: network ${network} is no longer served`)]
+    return told === null ? [] : [ownState(told.id, false, `${speaker}: network ${network} is no longer served`)]
   }
 
   return {
@@ -83,7 +83,7 @@ export function createGatewayWatch({ clock, traffic, member }: GatewayWatchDeps)
     },
 
     /** What has just ended. Call it every second; `begins`: whether any route wants to hear of a beginning. */
-    ended(begins: boolean): readonly Change[] {
+    ended(begins: boolean): readonly SubjectState[] {
       const now = traffic()
       const served = new Set(now?.networks())
       const names = new Set([...(begins ? served : []), ...networks.keys()])
@@ -103,7 +103,7 @@ export function createGatewayWatch({ clock, traffic, member }: GatewayWatchDeps)
     /** Those that hold now, with the change that reports them. */
     open: (): readonly OpenLack[] =>
       [...networks].flatMap(([network, { told }]) =>
-        told === null ? [] : [{ network, told, change: ownChange(told.id, true, told.text) }],
+        told === null ? [] : [{ network, told, current: ownState(told.id, true, told.text) }],
       ),
   }
 }
@@ -128,7 +128,7 @@ export interface GatewayWatchDeps {
 export interface OpenLack {
   readonly network: string
   readonly told: Impairment
-  readonly change: Change
+  readonly current: SubjectState
 }
 
 interface Watched {

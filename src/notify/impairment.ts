@@ -1,7 +1,7 @@
 import type { Clock } from '../clock.ts'
 import { humanDuration, type UnixMs } from '../core/time.ts'
-import type { Change } from './change.ts'
 import type { Notification } from './notification.ts'
+import type { SubjectState } from './subject-state.ts'
 
 /** Trouble that passes within this time is not told. */
 const BEGINS_AFTER_MS = 5000
@@ -49,14 +49,14 @@ export function createImpairmentWatch({ clock, trouble, polls, member }: Impairm
     },
 
     /** `null` unless it has just begun or ended. Call it every second. */
-    change(): Change | null {
+    change(): SubjectState | null {
       const reasons = reasonsNow()
       const now = clock.now()
       if (current === null) {
         if (!lasts(reasons.length > 0, BEGINS_AFTER_MS)) return null
         otherwiseSince = null
         current = { id: `${now.toString(36)}${suffix}`, at: now, text: `${PREFIX}${reasons.join('; ')}` }
-        return ownChange(current.id, true, current.text)
+        return ownState(current.id, true, current.text)
       }
       if (!lasts(reasons.length === 0 && works(), ENDS_AFTER_MS)) return null
       otherwiseSince = null
@@ -64,7 +64,7 @@ export function createImpairmentWatch({ clock, trouble, polls, member }: Impairm
       current = null
       const lasted = humanDuration(Math.max(0, now - at))
       const why = text.startsWith(PREFIX) ? text.slice(PREFIX.length) : text
-      return ownChange(id, false, `Heartline has recovered after ${lasted} (was impaired: ${why})`)
+      return ownState(id, false, `Heartline has recovered after ${lasted} (was impaired: ${why})`)
     },
 
     works,
@@ -73,7 +73,7 @@ export function createImpairmentWatch({ clock, trouble, polls, member }: Impairm
 }
 
 /** What a channel is to hear about Heartline itself. */
-export function ownChange(subject: string, open: boolean, text: string): Change {
+export function ownState(subject: string, open: boolean, text: string): SubjectState {
   const fixed = { kind: 'heartline', state: 'down', flapping: false, absorbed: false, wanted: true } as const
   return { ...fixed, subject, open, text, report: () => null }
 }

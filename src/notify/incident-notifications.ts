@@ -2,13 +2,13 @@ import type { Clock } from '../clock.ts'
 import type { NotifySettings } from '../config/resolve-notify.ts'
 import type { Incident } from '../core/incident/incident.ts'
 import type { Board } from '../state/board.ts'
-import type { Change } from './change.ts'
 import type { ChannelLine, Reminders } from './channel-lines.ts'
 import type { Impairment } from './impairment.ts'
 import { currentState, type Notification, reportOf } from './notification.ts'
 import { createStateCounter, othersOf } from './other-endpoints.ts'
 import { channelsFor } from './routes.ts'
 import { isMaintained, type Silences } from './silences.ts'
+import type { SubjectState } from './subject-state.ts'
 
 /** Decides what each channel is to hear of an incident. */
 export function createIncidentNotifications(
@@ -31,7 +31,7 @@ export function createIncidentNotifications(
   }
 
   /** Looks at the other endpoints of the network at most once for all channels. */
-  function reporterOn(incident: Incident): Change['report'] {
+  function reporterOn(incident: Incident): SubjectState['report'] {
     let others: string | null = null
     return (previous) => {
       others ??= othersOf(incident, board.network(incident.network), statesOf)
@@ -39,7 +39,7 @@ export function createIncidentNotifications(
     }
   }
 
-  function changeOf(incident: Incident): Change {
+  function stateOf(incident: Incident): SubjectState {
     const { id, closedAt, flapping, absorbedBy } = incident
     return {
       subject: id,
@@ -79,9 +79,9 @@ export function createIncidentNotifications(
       // What waits is dropped first, so that its end is not sent with it.
       const hushed = isHushed ? hush(incident) : []
       const wanted = wantedBy(incident, settings, isHushed)
-      const change = changeOf(incident)
+      const current = stateOf(incident)
       const told = [...lines].flatMap(([name, { outbox }]) =>
-        outbox.changed({ ...change, wanted: wanted.has(name) }, clock.now(), clock.monotonic()),
+        outbox.changed({ ...current, wanted: wanted.has(name) }, clock.now(), clock.monotonic()),
       )
       return [...hushed, ...told]
     },
@@ -97,14 +97,14 @@ export function createIncidentNotifications(
       if (silences.covers(incident)) return hush(incident)
       const now = clock.now()
       const wanted = wantedBy(incident, settings, false)
-      const change = changeOf(incident)
+      const current = stateOf(incident)
       const mono = clock.monotonic()
       return [...lines].flatMap(([name, { channel, outbox }]) => {
         if (!wanted.has(name) || outbox.waitsFor(incident.id)) return []
-        const told = outbox.changed(change, now, mono)
+        const told = outbox.changed(current, now, mono)
         const { repeatMs } = channel.settings
         if (told.length > 0 || repeatMs === null || mono - outbox.toldAt(incident.id) < repeatMs) return told
-        return outbox.repeat(change, now, mono)
+        return outbox.repeat(current, now, mono)
       })
     },
   }

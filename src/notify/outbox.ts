@@ -1,7 +1,7 @@
 import type { UnixMs } from '../core/time.ts'
 import { severity, type Verdict } from '../core/verdict/condition.ts'
-import { type Change, isOpening, nextStep, typeOf } from './change.ts'
 import { type Heard, isClosing, type Message, type MessageType, type Notification } from './notification.ts'
+import { isOpening, nextStep, type SubjectState, typeOf } from './subject-state.ts'
 import { attemptedOf, createGrouping, type Entry, NEW, replaceable, WaitingList } from './waiting-list.ts'
 
 /**
@@ -52,16 +52,16 @@ export class Outbox {
   }
 
   /** Call it at every change; returns the notifications that were added, changed or superseded. */
-  changed(change: Change, now: UnixMs, mono: number): readonly Notification[] {
-    return change.open ? this.#changedOpen(change, now, mono) : this.#changedClosed(change, now, mono)
+  changed(current: SubjectState, now: UnixMs, mono: number): readonly Notification[] {
+    return current.open ? this.#changedOpen(current, now, mono) : this.#changedClosed(current, now, mono)
   }
 
   /** Adds a repetition if the channel knows that the subject is open and has nothing to hear about it. */
-  repeat(change: Change, now: UnixMs, mono: number): readonly Notification[] {
-    const { subject, open, wanted, flapping, state } = change
+  repeat(current: SubjectState, now: UnixMs, mono: number): readonly Notification[] {
+    const { subject, open, wanted, flapping, state } = current
     if (!open || !wanted || flapping || severity(state) < severity(this.#settings().minState)) return []
     if (this.#heard.get(subject)?.open !== true || this.#waiting.has(subject)) return []
-    return [this.#add(change, 'incident.repeated', false, now, mono)]
+    return [this.#add(current, 'incident.repeated', false, now, mono)]
   }
 
   /** Drops the last message about an open subject, unless the channel may have received it or what it replaced. */
@@ -162,34 +162,34 @@ export class Outbox {
     }
   }
 
-  #changedOpen(change: Change, now: UnixMs, mono: number): Notification[] {
-    const { subject } = change
+  #changedOpen(current: SubjectState, now: UnixMs, mono: number): Notification[] {
+    const { subject } = current
     const last = this.#waiting.of(subject).at(-1)
     // The channel cannot have received the last message, and what that one replaced can still be sent.
     const isReplaceable = last?.attempted === false && !last.undone.some(({ sentWithout }) => sentWithout)
     const replaced = isReplaceable ? last : null
     const heard = replaced === null ? (this.#heard.get(subject) ?? null) : replaced.notification.before
-    const step = nextStep(heard, change, this.#settings().minState)
-    const type = step === null ? null : typeOf(step, change.kind)
-    if (replaced === null) return type === null ? [] : [this.#add(change, type, false, now, mono)]
+    const step = nextStep(heard, current, this.#settings().minState)
+    const type = step === null ? null : typeOf(step, current.kind)
+    if (replaced === null) return type === null ? [] : [this.#add(current, type, false, now, mono)]
     if (type !== null && type === replaced.notification.type) {
-      const report = change.report(heard?.state ?? null)
-      replaced.notification = { ...replaced.notification, report, text: change.text }
+      const report = current.report(heard?.state ?? null)
+      replaced.notification = { ...replaced.notification, report, text: current.text }
       this.#waiting.hold(replaced)
-      this.#heard.set(subject, { open: true, state: change.state })
+      this.#heard.set(subject, { open: true, state: current.state })
       return [replaced.notification]
     }
     // What no longer reaches `min_state`, or is silenced by now, was to be sent when it opened.
     if (type === null && heard?.open !== true) return []
     const superseded = this.#end(replaced, 'superseded', now)
     this.#setHeard(subject, heard)
-    if (replaced.undone.length > 0) return [superseded, ...this.#restoreUndone(replaced.undone, change, now, mono)]
-    return type === null ? [superseded] : [superseded, this.#add(change, type, false, now, mono)]
+    if (replaced.undone.length > 0) return [superseded, ...this.#restoreUndone(replaced.undone, current, now, mono)]
+    return type === null ? [superseded] : [superseded, this.#add(current, type, false, now, mono)]
   }
 
   /** Sends again, under the same ids, what the channel may know already, and then what has changed since. */
-  #restoreUndone(undone: readonly Entry[], change: Change, now: UnixMs, mono: number): readonly Notification[] {
-    const { subject } = change
+  #restoreUndone(undone: readonly Entry[], current: SubjectState, now: UnixMs, mono: number): readonly Notification[] {
+    const { subject } = current
     const entries = undone.map((entry): Entry => {
       const notification: Notification = { ...entry.notification, state: 'waiting', endedAt: null }
       return { ...entry, notification, inFlight: false, stored: false }
@@ -197,30 +197,30 @@ export class Outbox {
     for (const entry of entries) {
       this.#waiting.addUnstored(entry)
       const { type, report } = entry.notification
-      this.#heard.set(subject, { open: !isClosing(type), state: report?.state ?? change.state })
+      this.#heard.set(subject, { open: !isClosing(type), state: report?.state ?? current.state })
     }
-    return [...entries.map(({ notification }) => notification), ...this.#changedOpen(change, now, mono)]
+    return [...entries.map(({ notification }) => notification), ...this.#changedOpen(current, now, mono)]
   }
 
-  #changedClosed(change: Change, now: UnixMs, mono: number): Notification[] {
-    const { subject } = change
+  #changedClosed(current: SubjectState, now: UnixMs, mono: number): Notification[] {
+    const { subject } = current
     const pending = replaceable(this.#waiting.of(subject))
     const [first] = pending
     const heard = first === undefined ? (this.#heard.get(subject) ?? null) : first.notification.before
     const missed = pending.some(({ notification }) => isOpening(notification.type))
     const undone = attemptedOf(pending)
-    const tells = heard?.open === true || (missed && (undone.length > 0 || !change.absorbed))
+    const tells = heard?.open === true || (missed && (undone.length > 0 || !current.absorbed))
     if (!tells && first === undefined) return []
     const superseded = pending.map((entry) => this.#end(entry, 'superseded', now))
     this.#setHeard(subject, heard)
     if (!tells) return superseded
-    const closed = this.#add(change, typeOf('closed', change.kind), missed && heard?.open !== true, now, mono)
+    const closed = this.#add(current, typeOf('closed', current.kind), missed && heard?.open !== true, now, mono)
     for (const entry of this.#waiting.of(subject)) if (entry.notification === closed) entry.undone = undone
     return [...superseded, closed]
   }
 
-  #add(change: Change, type: MessageType, saysBoth: boolean, now: UnixMs, mono: number): Notification {
-    const { subject, open, state } = change
+  #add(current: SubjectState, type: MessageType, saysBoth: boolean, now: UnixMs, mono: number): Notification {
+    const { subject, open, state } = current
     const before = this.#heard.get(subject) ?? null
     const chain = this.#waiting.of(subject)
     const groupWaitMs = type === 'incident.opened' && chain.length === 0 ? this.#settings().groupWaitMs : 0
@@ -237,9 +237,9 @@ export class Outbox {
       endedAt: null,
       error: null,
       before,
-      report: change.report(before?.state ?? null),
+      report: current.report(before?.state ?? null),
       saysBoth,
-      text: change.text,
+      text: current.text,
     }
     const entry = { ...NEW, notification, dueAt, expiresAt: mono + EXPIRES_AFTER_MS }
     this.#waiting.addUnstored(entry)

@@ -1,13 +1,13 @@
 import type { NotifySettings } from '../config/resolve-notify.ts'
 import type { SilencedIncident } from '../core/incident/silence.ts'
 import type { Board } from '../state/board.ts'
-import type { Change } from './change.ts'
 import type { ChannelLine } from './channel-lines.ts'
 import { createGatewayWatch, type GatewayWatchDeps } from './gateway-watch.ts'
 import type { Impairment, ImpairmentWatch } from './impairment.ts'
 import type { Notification } from './notification.ts'
 import { gatewayChannelsFor } from './routes.ts'
 import { isMaintained, type Silences } from './silences.ts'
+import type { SubjectState } from './subject-state.ts'
 
 /**
  * Decides what each channel is to hear of Heartline itself: every channel of an impairment, whatever the routes; of a gateway
@@ -20,9 +20,12 @@ export function createOwnNotifications(
 ) {
   const gateway = createGatewayWatch({ clock, member, traffic })
 
-  function tell(change: Change, isFor: (channel: string, outbox: ChannelLine['outbox']) => boolean): Notification[] {
+  function tell(
+    current: SubjectState,
+    isFor: (channel: string, outbox: ChannelLine['outbox']) => boolean,
+  ): Notification[] {
     return [...lines].flatMap(([name, { outbox }]) =>
-      isFor(name, outbox) ? outbox.changed(change, clock.now(), clock.monotonic()) : [],
+      isFor(name, outbox) ? outbox.changed(current, clock.now(), clock.monotonic()) : [],
     )
   }
 
@@ -51,15 +54,16 @@ export function createOwnNotifications(
       const ended = gateway.ended(routes?.some((route) => route.gateway) === true)
       const toAll = impaired === null ? ended : [impaired, ...ended]
       return [
-        ...toAll.flatMap((change) => tell(change, () => true)),
-        ...gateway.open().flatMap(({ network, change }) => {
+        ...toAll.flatMap((current) => tell(current, () => true)),
+        ...gateway.open().flatMap(({ network, current }) => {
           const now = clock.now()
           const all = allOf(network)
-          if (silences.covers(all)) return [...lines.values()].flatMap(({ outbox }) => outbox.hush(change.subject, now))
+          if (silences.covers(all))
+            return [...lines.values()].flatMap(({ outbox }) => outbox.hush(current.subject, now))
           if (isMaintained(all, board, now)) return []
           const wanted = gatewayChannelsFor(network, { routes, now })
           // Also after quiet hours, and to a channel that a reload has added.
-          return tell(change, (name, outbox) => wanted.has(name) && !outbox.waitsFor(change.subject))
+          return tell(current, (name, outbox) => wanted.has(name) && !outbox.waitsFor(current.subject))
         }),
       ]
     },

@@ -1,13 +1,13 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { Verdict } from '../../src/core/verdict/condition.ts'
-import { type Change, nextStep } from '../../src/notify/change.ts'
 import type { Message, Notification, Report } from '../../src/notify/notification.ts'
 import { EXPIRES_AFTER_MS, Outbox } from '../../src/notify/outbox.ts'
+import { nextStep, type SubjectState } from '../../src/notify/subject-state.ts'
 
 const NOW = Date.UTC(2026, 0, 1)
 
-function changeOf(subject: string, over: Partial<Change> = {}): Change {
+function stateOf(subject: string, over: Partial<SubjectState> = {}): SubjectState {
   const fixed = { kind: 'incident', flapping: false, absorbed: false, wanted: true, text: '' } as const
   return { ...fixed, subject, open: true, state: 'down', report: () => null, ...over }
 }
@@ -24,7 +24,7 @@ function outboxOf({
 }
 
 /** Passes a change, and lets it be sent. */
-function tell(outbox: Outbox, change: Change, mono = 0): readonly Notification[] {
+function tell(outbox: Outbox, change: SubjectState, mono = 0): readonly Notification[] {
   const changed = outbox.changed(change, NOW, mono)
   outbox.stored(new Set(changed.map(({ id }) => id)))
   return changed
@@ -47,13 +47,13 @@ describe('an outbox', () => {
   test('tells what opened, got worse, improved and closed, in order', () => {
     const outbox = outboxOf()
 
-    tell(outbox, changeOf('a', { state: 'degraded' }))
+    tell(outbox, stateOf('a', { state: 'degraded' }))
     const types = typesSent(outbox)
-    tell(outbox, changeOf('a', { state: 'down' }))
+    tell(outbox, stateOf('a', { state: 'down' }))
     types.push(...typesSent(outbox))
-    tell(outbox, changeOf('a', { state: 'degraded' }))
+    tell(outbox, stateOf('a', { state: 'degraded' }))
     types.push(...typesSent(outbox))
-    tell(outbox, changeOf('a', { open: false }))
+    tell(outbox, stateOf('a', { open: false }))
     types.push(...typesSent(outbox))
 
     expect(types).toEqual(['incident.opened', 'incident.worse', 'incident.better', 'incident.closed'])
@@ -61,7 +61,7 @@ describe('an outbox', () => {
 
   test('sends nothing before it is on disk', () => {
     const outbox = outboxOf()
-    const [opened] = outbox.changed(changeOf('a'), NOW, 0)
+    const [opened] = outbox.changed(stateOf('a'), NOW, 0)
 
     expect(outbox.take(NOW, 0)).toBeNull()
 
@@ -72,7 +72,7 @@ describe('an outbox', () => {
   test('sends no part of a group, since what follows under its id would be taken for a double', () => {
     const outbox = outboxOf({ groupWaitMs: 10_000 })
     const subjects = (message: Message | null) => message?.reports.length
-    const reported = (subject: string) => changeOf(subject, { report: () => ({ id: subject }) as Report })
+    const reported = (subject: string) => stateOf(subject, { report: () => ({ id: subject }) as Report })
     tell(outbox, reported('a'))
     const [late] = outbox.changed(reported('b'), NOW, 9999)
 
@@ -86,11 +86,11 @@ describe('an outbox', () => {
 
   test('says both in one message if an incident opened and closed while it waited', () => {
     const outbox = outboxOf()
-    tell(outbox, changeOf('a'))
+    tell(outbox, stateOf('a'))
     const first = outbox.take(NOW, 0)
     if (first !== null) outbox.settle(first, failure, NOW, 0)
 
-    tell(outbox, changeOf('a', { open: false }))
+    tell(outbox, stateOf('a', { open: false }))
 
     expect(outbox.take(NOW, 0)).toMatchObject({ type: 'incident.closed', saysBoth: true })
     expect(outbox.take(NOW, 5000)).toBeNull()
@@ -98,9 +98,9 @@ describe('an outbox', () => {
 
   test('says both if the opening fails only after the incident has closed', () => {
     const outbox = outboxOf()
-    tell(outbox, changeOf('a'))
+    tell(outbox, stateOf('a'))
     const opening = outbox.take(NOW, 0)
-    tell(outbox, changeOf('a', { open: false }))
+    tell(outbox, stateOf('a', { open: false }))
     const inFlight = outbox.take(NOW, 0)
 
     const changed = opening === null ? [] : outbox.settle(opening, failure, NOW, 0)
@@ -116,9 +116,9 @@ describe('an outbox', () => {
 
   test('makes one message of what opens within the group wait, and sends no other type with it', () => {
     const outbox = outboxOf({ groupWaitMs: 10_000 })
-    for (const [at, subject] of ['a', 'b', 'c'].entries()) tell(outbox, changeOf(subject), at * 1000)
-    tell(outbox, changeOf('c', { open: false }), 5000)
-    tell(outbox, changeOf('d'), 10_500)
+    for (const [at, subject] of ['a', 'b', 'c'].entries()) tell(outbox, stateOf(subject), at * 1000)
+    tell(outbox, stateOf('c', { open: false }), 5000)
+    tell(outbox, stateOf('d'), 10_500)
 
     const early = outbox.take(NOW, 4000)
     const closed = send(outbox, 5000)
@@ -134,11 +134,11 @@ describe('an outbox', () => {
 
   test('says both of each incident of a group that was never received, and nothing of their opening', () => {
     const outbox = outboxOf({ groupWaitMs: 10_000 })
-    for (const subject of ['a', 'b']) tell(outbox, changeOf(subject))
+    for (const subject of ['a', 'b']) tell(outbox, stateOf(subject))
     const group = outbox.take(NOW, 10_000)
     if (group !== null) outbox.settle(group, failure, NOW, 10_000)
 
-    for (const subject of ['a', 'b']) tell(outbox, changeOf(subject, { open: false }), 12_000)
+    for (const subject of ['a', 'b']) tell(outbox, stateOf(subject, { open: false }), 12_000)
 
     const sent = [send(outbox, 20_000), send(outbox, 20_000), send(outbox, 20_000)]
     expect(sent.map((message) => message && [message.type, message.subject, message.saysBoth])).toEqual([
@@ -150,10 +150,10 @@ describe('an outbox', () => {
 
   test('keeps one message id for every attempt, and another one for every message', () => {
     const outbox = outboxOf()
-    tell(outbox, changeOf('a', { state: 'degraded' }))
+    tell(outbox, stateOf('a', { state: 'degraded' }))
     const first = outbox.take(NOW, 0)
     if (first !== null) outbox.settle(first, failure, NOW, 0)
-    tell(outbox, changeOf('a', { state: 'down' }))
+    tell(outbox, stateOf('a', { state: 'down' }))
 
     const again = send(outbox, 1000)
     const worse = send(outbox, 1000)
@@ -165,14 +165,14 @@ describe('an outbox', () => {
 
   test('says that an endpoint flaps when it opens, and then nothing until it closes', () => {
     const outbox = outboxOf()
-    tell(outbox, changeOf('a', { flapping: true }))
-    tell(outbox, changeOf('a', { flapping: true, open: false }))
+    tell(outbox, stateOf('a', { flapping: true }))
+    tell(outbox, stateOf('a', { flapping: true, open: false }))
     const both = typesSent(outbox)
-    tell(outbox, changeOf('a', { flapping: true }))
+    tell(outbox, stateOf('a', { flapping: true }))
     const again = typesSent(outbox)
-    tell(outbox, changeOf('a', { flapping: true, state: 'degraded' }))
+    tell(outbox, stateOf('a', { flapping: true, state: 'degraded' }))
     const silent = typesSent(outbox)
-    tell(outbox, changeOf('a', { flapping: true, open: false }))
+    tell(outbox, stateOf('a', { flapping: true, open: false }))
 
     expect([both, again, silent, typesSent(outbox)]).toEqual([
       ['incident.closed'],
@@ -192,11 +192,11 @@ describe('an outbox', () => {
       { state: 'down' },
       { open: false },
     ] as const) {
-      tell(outbox, changeOf('a', over))
+      tell(outbox, stateOf('a', over))
       types.push(typesSent(outbox))
     }
-    tell(outbox, changeOf('b', { state: 'degraded' }))
-    tell(outbox, changeOf('b', { open: false, state: 'degraded' }))
+    tell(outbox, stateOf('b', { state: 'degraded' }))
+    tell(outbox, stateOf('b', { open: false, state: 'degraded' }))
 
     expect(types).toEqual([[], ['incident.opened'], [], [], ['incident.closed']])
     expect(typesSent(outbox)).toEqual([])
@@ -204,22 +204,22 @@ describe('an outbox', () => {
 
   test('does not repeat what flaps, or has fallen below `min_state`', () => {
     const outbox = outboxOf({ minState: 'down' })
-    tell(outbox, changeOf('a'))
+    tell(outbox, stateOf('a'))
     typesSent(outbox)
 
     const silent = [{ flapping: true }, { state: 'degraded' }] as const
-    expect(silent.map((over) => outbox.repeat(changeOf('a', over), NOW, 0))).toEqual([[], []])
-    expect(outbox.repeat(changeOf('a'), NOW, 0)).toHaveLength(1)
+    expect(silent.map((over) => outbox.repeat(stateOf('a', over), NOW, 0))).toEqual([[], []])
+    expect(outbox.repeat(stateOf('a'), NOW, 0)).toHaveLength(1)
   })
 
   test('does not announce an endpoint whose network halted first, and closes what it has announced', () => {
     const outbox = outboxOf()
-    tell(outbox, changeOf('told'))
+    tell(outbox, stateOf('told'))
     typesSent(outbox)
-    tell(outbox, changeOf('waiting'))
+    tell(outbox, stateOf('waiting'))
 
-    tell(outbox, changeOf('told', { open: false, absorbed: true }))
-    tell(outbox, changeOf('waiting', { open: false, absorbed: true }))
+    tell(outbox, stateOf('told', { open: false, absorbed: true }))
+    tell(outbox, stateOf('waiting', { open: false, absorbed: true }))
 
     expect(outbox.take(NOW, 0)).toMatchObject({ type: 'incident.closed', subject: 'told' })
     expect(outbox.take(NOW, 0)).toBeNull()
@@ -227,18 +227,18 @@ describe('an outbox', () => {
 
   test('goes on after a rejected message', () => {
     const outbox = outboxOf()
-    tell(outbox, changeOf('a'))
+    tell(outbox, stateOf('a'))
     const opening = outbox.take(NOW, 0)
     if (opening !== null) outbox.settle(opening, { result: 'rejected', error: 'answered HTTP 400' }, NOW, 0)
 
-    tell(outbox, changeOf('a', { open: false }))
+    tell(outbox, stateOf('a', { open: false }))
 
     expect(typesSent(outbox)).toEqual(['incident.closed'])
   })
 
   test('gives up after 24 hours, whatever the wall clock says', () => {
     const outbox = outboxOf()
-    tell(outbox, changeOf('a'))
+    tell(outbox, stateOf('a'))
 
     expect(outbox.expire(NOW + 10 * EXPIRES_AFTER_MS, EXPIRES_AFTER_MS - 1)).toEqual([])
     expect(outbox.expire(NOW, EXPIRES_AFTER_MS)).toMatchObject([{ state: 'expired' }])
@@ -246,11 +246,11 @@ describe('an outbox', () => {
 
   test('continues after a restart where the earlier run ended, under the same ids', () => {
     const outbox = outboxOf()
-    const [opened] = tell(outbox, changeOf('a', { state: 'degraded', report: () => ({ state: 'degraded' }) as never }))
+    const [opened] = tell(outbox, stateOf('a', { state: 'degraded', report: () => ({ state: 'degraded' }) as never }))
     const after = outboxOf()
 
     after.restore(opened === undefined ? [] : [opened], NOW + 1000, 0)
-    tell(after, changeOf('a', { state: 'down' }))
+    tell(after, stateOf('a', { state: 'down' }))
 
     expect(send(after)).toMatchObject({ id: opened?.messageId, type: 'incident.opened' })
     expect(send(after)?.type).toBe('incident.worse')
@@ -318,7 +318,7 @@ test('a receiver hears of each subject in order, and in the end how it stands, t
           const state = next.open ? (next.down ? 'down' : 'degraded') : (before?.state ?? 'down')
           standing.set(subject, { open: next.open, state })
           const report = () => ({ id: subject, state }) as never
-          keep(outbox.changed(changeOf(subject, { open: next.open, state, report }), NOW + mono, mono))
+          keep(outbox.changed(stateOf(subject, { open: next.open, state, report }), NOW + mono, mono))
         }
       }
       for (let rest = 0; rest < 40; rest++) {

@@ -2,7 +2,7 @@ import { severity, type Verdict } from '../core/verdict/condition.ts'
 import type { Heard, MessageType, Report } from './notification.ts'
 
 /** The present state of a subject. */
-export interface Change {
+export interface SubjectState {
   readonly subject: string
   readonly kind: 'incident' | 'heartline'
   readonly open: boolean
@@ -20,7 +20,7 @@ export interface Change {
 /** What to send next, given what the channel has heard; `null` for nothing. */
 export function nextStep(
   heard: Heard | null,
-  { open, state, flapping, wanted }: Pick<Change, 'open' | 'state' | 'flapping' | 'wanted'>,
+  { open, state, flapping, wanted }: Pick<SubjectState, 'open' | 'state' | 'flapping' | 'wanted'>,
   minState: Verdict,
 ): 'opened' | 'worse' | 'better' | 'closed' | null {
   if (!open) return heard?.open === true ? 'closed' : null
@@ -34,7 +34,7 @@ export function isOpening(type: MessageType): boolean {
   return type === 'incident.opened' || type === 'heartline.impaired'
 }
 
-export function typeOf(step: 'opened' | 'worse' | 'better' | 'closed', kind: Change['kind']): MessageType {
+export function typeOf(step: 'opened' | 'worse' | 'better' | 'closed', kind: SubjectState['kind']): MessageType {
   if (kind === 'heartline') return step === 'closed' ? 'heartline.recovered' : 'heartline.impaired'
   return `incident.${step}`
 }

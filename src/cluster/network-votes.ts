@@ -10,7 +10,7 @@ import type { StoredVote, WrittenVote } from '../store/cluster-tables.ts'
 import { type NetworkWord, readHealth, readNetworkWord, writeHealth } from './vote-codec.ts'
 
 /** The votes of all vantages on one network and its endpoints, and what they come to. */
-export function createVotedNetwork({ network, endpoints, self, earlier }: VotedNetworkDeps): VotedNetwork {
+export function createNetworkVotes({ network, endpoints, self, earlier }: NetworkVotesDeps): NetworkVotes {
   const { vantage, member } = self
   const longestIntervalMs = Math.max(0, ...endpoints.map(({ intervalMs }) => intervalMs))
   const slots = new Map(endpoints.map((endpoint) => [endpoint.name, slotOf(endpoint, earlier)]))
@@ -118,7 +118,7 @@ export function createVotedNetwork({ network, endpoints, self, earlier }: VotedN
   }
 }
 
-export interface VotedNetwork {
+export interface NetworkVotes {
   readonly network: Network
   readonly slots: ReadonlyMap<string, Slot>
   readonly words: ReadonlyMap<string, NetworkVote>
@@ -146,12 +146,12 @@ export interface ShownBoard {
   putStanding(standing: NetworkStanding, changed: boolean): void
 }
 
-export interface VotedNetworkDeps {
+export interface NetworkVotesDeps {
   readonly network: Network
   readonly endpoints: readonly Endpoint[]
   readonly self: Pick<Vote, 'vantage' | 'member'>
   /** The same network before a reload. */
-  readonly earlier: Pick<VotedNetwork, 'slots' | 'words'> | undefined
+  readonly earlier: Pick<NetworkVotes, 'slots' | 'words'> | undefined
 }
 
 /** One endpoint and its votes by vantage. */
@@ -168,7 +168,7 @@ const TRAVELS_MS = 2000
 /** A vantage that has not voted for this long is no longer shown. */
 const FORGOTTEN_AFTER_MS = 86_400_000
 
-function slotOf(endpoint: Endpoint, earlier: VotedNetworkDeps['earlier']): Slot {
+function slotOf(endpoint: Endpoint, earlier: NetworkVotesDeps['earlier']): Slot {
   const votes = [...(earlier?.slots.get(endpoint.name)?.votes.values() ?? [])].map((vote): [string, Vote] => [
     vote.vantage,
     { ...vote, health: { ...vote.health, endpoint } },

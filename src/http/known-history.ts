@@ -3,7 +3,7 @@ import type { UnixMs } from '../core/time.ts'
 import type { HistoryBucket, Store } from '../store/store.ts'
 
 /** Reads what is known of the last day of each endpoint, and since when; of what was read before, only the end again. */
-export function createKnownTimes(store: Pick<Store, 'history'>) {
+export function createKnownHistory(store: Pick<Store, 'history'>) {
   let known: ReadonlyMap<EndpointKey, Past> = new Map()
 
   /** Reads one endpoint at a time, so that other reads of the store do not wait for hundreds of them. */
