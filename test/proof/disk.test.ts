@@ -40,18 +40,29 @@ async function expectNothingIsLost(daemon: RunningDaemon, path: string): Promise
 }
 
 describe.skipIf(!canBreakDisks())('a disk on which', () => {
+  let library: string
   let disk: FaultyDisk
-  let daemon: RunningDaemon
+  let daemon: RunningDaemon | null = null
   let path: string
-  beforeEach(async () => {
-    disk = createFaultyDisk(directory)
+  beforeAll(() => {
+    library = mkdtempSync(join(tmpdir(), 'heartline-proof-'))
+    disk = createFaultyDisk(library)
+  })
+  afterAll(() => rmSync(library, { recursive: true, force: true }))
+  afterEach(async () => {
+    await daemon?.stop('SIGKILL')
+    daemon = null
+    disk.mend()
+  })
+
+  async function start(more: object = {}): Promise<RunningDaemon> {
     const folder = join(directory, 'disk')
     mkdirSync(folder)
     path = join(folder, 'heartline.db')
-    daemon = await startDaemon(nodes.config, { folder, env: disk.env })
+    daemon = await startDaemon({ ...nodes.config, ...more }, { folder, env: disk.env })
     await untilFigures(daemon, ({ written }) => written > 0, 'polls are written')
-  })
-  afterEach(() => daemon.stop('SIGKILL'))
+    return daemon
+  }
 
   for (const { what, reason, part } of [
     // The WAL's index has to grow as well, and SQLite reports any error there as a full disk.
@@ -59,6 +70,8 @@ describe.skipIf(!canBreakDisks())('a disk on which', () => {
     { what: 'ENOSPC', reason: 'full', part: '/heartline.db' },
   ] as const) {
     test(`every write fails with ${what} delays polls on their way to the disk, and nothing else`, async () => {
+      const daemon = await start()
+
       disk.break(what, 'w', part)
       const broken = await untilFigures(daemon, ({ degraded, queued }) => degraded && queued > 0, 'it is reported')
       await expectItGoesOn(daemon)
@@ -87,11 +100,9 @@ describe.skipIf(!canBreakDisks())('a disk on which', () => {
     await new Promise<void>((resolve) => sink.listen(0, '127.0.0.1', resolve))
     const [node] = nodes.nodes
     try {
-      await daemon.stop()
       const url = `http://127.0.0.1:${(sink.address() as AddressInfo).port}`
       const notify = { group_wait: '100ms', channels: [{ name: 'hook', type: 'webhook', url }] }
-      const folder = join(directory, 'disk')
-      daemon = await startDaemon({ ...nodes.config, notify }, { folder, env: disk.env })
+      await start({ notify, poll: { interval: '500ms', timeout: '500ms' } })
 
       disk.break('ENOSPC', 'w', '/heartline.db')
       await until(() => told.includes('heartline.impaired'), 'the full disk is reported')
@@ -111,6 +122,8 @@ describe.skipIf(!canBreakDisks())('a disk on which', () => {
   }, 240_000)
 
   test('fsync fails acknowledges no more polls, and reports it', async () => {
+    const daemon = await start()
+
     disk.break('EIO', 's', '/heartline.db')
     const broken = await untilFigures(
       daemon,
