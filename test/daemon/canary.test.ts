@@ -578,7 +578,7 @@ describe.runIf(requirePackage('openssl', 'openssl'))('no secret is in', () => {
     const paths = Object.keys((JSON.parse(text) as { paths: object }).paths).filter((path) => path !== '/api/v1/events')
     expect(paths.length).toBeGreaterThan(12)
     const named = paths.flatMap((path) =>
-      list.slice(0, path.includes('{id}') ? 20 : 1).flatMap(({ id }) =>
+      list.slice(0, path.includes('{id}') ? 8 : 1).flatMap(({ id }) =>
         ['ethereum', 'avalanche', 'multiversx'].map((network) =>
           path
             .replace('{network}', network)
@@ -681,10 +681,9 @@ describe.runIf(requirePackage('openssl', 'openssl'))('no secret is in', () => {
       daemon.process.kill('SIGHUP')
       await until(() => news().includes('configuration not reloaded'), `bad file ${at} is refused`, 30_000)
       search(`log after bad file ${at}`, news())
-      if (at % 4 === 0) {
-        const run = (command: string) => runHeartline([command, '-c', file], { env: ENV })
-        commands.push(...(await Promise.all(['check-config', 'probe', 'serve'].map(run))))
-      }
+      // Commands find the same problems as a reload: they take turns.
+      const command = at % 3 === 0 ? ['check-config', 'probe', 'serve'][(at / 3) % 3] : undefined
+      if (command !== undefined) commands.push(await runHeartline([command, '-c', file], { env: ENV }))
     }
     const logged = daemon.log().length
     writeFileSync(file, good.replace('"limited"', '"renamed"'))
