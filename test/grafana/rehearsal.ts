@@ -262,7 +262,7 @@ function askAlways(gatewayUrl: string): { stop(): Promise<void> } {
         .finally(() => waiting.delete(asked))
       waiting.add(asked)
     }
-  }, 150)
+  }, 300)
   return {
     async stop() {
       clearInterval(timer)
