@@ -58,7 +58,7 @@ function occupy(url: string, count: number): () => void {
     sockets.add(socket)
     socket.on('close', () => {
       sockets.delete(socket)
-      setTimeout(open, 50)
+      setTimeout(open, 250)
     })
   }
   for (let one = 0; one < count; one++) open()
@@ -121,7 +121,7 @@ describe.concurrent('a daemon that has too little', () => {
       async () => {
         // Each scrape of two thousand endpoints takes the daemon's time too.
         await systemClock.sleep(3000)
-        metrics = (await daemon.get('/metrics')).text
+        metrics = await ask(`${daemon.url}/metrics`)
         return sumOf(metrics, 'incidents_open') === urls.length
       },
       'an incident of each is open',
