@@ -1,15 +1,37 @@
-import { expect, onTestFinished, test } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Incident } from '../../src/core/incident/incident.ts'
 import { setUp } from '../http/setting.ts'
 import { playFleetOutage } from '../support/fleet-outage.ts'
 import { bad, endpoint, network } from '../support/network.ts'
+
+const endpoints = Array.from({ length: 5000 }, (_, at) => endpoint(`e${at}`))
+const { server, world, incidents, clock } = setUp({ networks: [{ network: network(), endpoints }] })
+let healthy = ''
+
+beforeAll(async () => {
+  await world.pollAll()
+  healthy = await read('/')
+  for (let round = 0; round < 2; round++) {
+    await clock.advance(10_000)
+    await world.pollAll({ heads: [{ shard: null, outcome: bad({ kind: 'http', status: 503 }) }] })
+  }
+})
+afterAll(() => server.close())
+
+/** Long enough that a write for each second of the outage would be too many. */
+const ROUNDS = [
+  ['healthy', 2],
+  ['failing', 2],
+  ['down', 4],
+  ['recovering', 2],
+] as const
 
 /** Five thousand endpoints that fail within one round of polls: what a page, a feed, a channel and the store get of it. */
 test.each([
   { of: 'one host', shape: { endpoints: 5000, hosts: 1, provider: null } },
   { of: 'one provider, on 500 hosts', shape: { endpoints: 5000, hosts: 500, provider: 'acme' } },
 ])('5,000 endpoints of $of are one incident, and two messages', async ({ shape }) => {
-  const { listed, absorbed, saves, savedBytes, messages, errors } = await playFleetOutage(shape)
+  const { listed, absorbed, saves, savedBytes, messages, errors } = await playFleetOutage(shape, ROUNDS)
 
   expect(listed).toMatchObject([{ cause: 'outage', provider: shape.provider, closedAt: expect.any(Number) }])
   expect(listed[0]?.affected).toHaveLength(5000)
@@ -33,7 +55,7 @@ test.each([
 })
 
 test('5,000 endpoints on 500 hosts without a provider are one incident for each host, opened in few messages', async () => {
-  const { listed, messages, errors } = await playFleetOutage({ endpoints: 5000, hosts: 500, provider: null })
+  const { listed, messages, errors } = await playFleetOutage({ endpoints: 5000, hosts: 500, provider: null }, ROUNDS)
 
   expect(listed).toHaveLength(500)
   expect(listed.every(({ cause, affected }) => cause === 'outage' && affected.length === 10)).toBe(true)
@@ -49,21 +71,10 @@ test('5,000 endpoints on 500 hosts without a provider are one incident for each 
 
 /** Feed and pages, in characters before compression, while these incidents are open and all endpoints are down. */
 async function readDuring(listed: readonly Incident[]) {
-  const endpoints = Array.from({ length: 5000 }, (_, at) => endpoint(`e${at}`))
-  const { server, world, incidents, clock } = setUp({ networks: [{ network: network(), endpoints }] })
-  onTestFinished(() => server.close())
-  const read = async (path: string) => {
-    const { statusCode, body } = await server.inject(path)
-    expect([path, statusCode]).toEqual([path, 200])
-    return body
-  }
-  await world.pollAll()
-  const healthy = await read('/')
+  incidents.forget('ethereum')
   for (const one of listed) incidents.put({ ...one, closedAt: null })
-  for (let round = 0; round < 2; round++) {
-    await clock.advance(10_000)
-    await world.pollAll({ heads: [{ shard: null, outcome: bad({ kind: 'http', status: 503 }) }] })
-  }
+  // The overview is drawn at most once a second.
+  await clock.advance(2000)
   return {
     healthy,
     overview: await read('/'),
@@ -71,6 +82,12 @@ async function readDuring(listed: readonly Incident[]) {
     incident: await read(`/incidents/${encodeURIComponent(listed[0]?.id ?? '')}`),
     feed: await read('/feed.xml'),
   }
+}
+
+async function read(path: string): Promise<string> {
+  const { statusCode, body } = await server.inject(path)
+  expect([path, statusCode]).toEqual([path, 200])
+  return body
 }
 
 function timesIn(text: string, part: string): number {

@@ -38,15 +38,19 @@ export interface FleetOutage {
 }
 
 export type Phase = 'healthy' | 'failing' | 'down' | 'recovering'
-const ROUNDS: readonly (readonly [Phase, number])[] = [
+type Rounds = readonly (readonly [Phase, number])[]
+const ROUNDS: Rounds = [
   ['healthy', 4],
   ['failing', 2],
   ['down', 6],
   ['recovering', 3],
 ]
 
-/** All endpoints fail within one round of polls, stay down for six, and recover. Real judging, simulated time, no I/O. */
-export async function playFleetOutage({ endpoints: count, hosts, provider }: FleetShape): Promise<FleetOutage> {
+/** All endpoints fail within one round of polls, stay down for some, and recover. Real judging, simulated time, no I/O. */
+export async function playFleetOutage(
+  { endpoints: count, hosts, provider }: FleetShape,
+  rounds = ROUNDS,
+): Promise<FleetOutage> {
   let now = STARTED_AT
   let phase: Phase = 'healthy'
   const clock: Clock = { ...systemClock, now: () => now, monotonic: () => now - STARTED_AT }
@@ -113,10 +117,10 @@ export async function playFleetOutage({ endpoints: count, hosts, provider }: Fle
   const keys = endpoints.map(endpointKey)
   const { signal } = new AbortController()
   let roundAt = STARTED_AT
-  for (const [of, rounds] of ROUNDS) {
+  for (const [of, times] of rounds) {
     phase = of
     const began = process.cpuUsage()
-    for (let round = 0; round < rounds; round++, roundAt += INTERVAL_MS) {
+    for (let round = 0; round < times; round++, roundAt += INTERVAL_MS) {
       for (const [at, key] of keys.entries()) {
         now = roundAt + Math.floor((at * INTERVAL_MS) / count)
         await poller.poll(key, signal)
@@ -124,7 +128,7 @@ export async function playFleetOutage({ endpoints: count, hosts, provider }: Fle
       }
     }
     const { user, system } = process.cpuUsage(began)
-    cpuMicros[of] = (user + system) / (rounds * count)
+    cpuMicros[of] = (user + system) / (times * count)
   }
   now += 60_000
   send()
