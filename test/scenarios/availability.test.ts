@@ -34,7 +34,13 @@ async function place(
 ): Promise<Place> {
   const clock = createFakeClock({ now: from })
   const { store } = await opened({ path: options.path ?? ':memory:', clock })
-  const stage = createStage({ networks: networks(options.intervalMs ?? MINUTE), ...options, clock, store })
+  const stage = createStage({
+    networks: networks(options.intervalMs ?? MINUTE),
+    unwatched: true,
+    ...options,
+    clock,
+    store,
+  })
   return { store, stage, from }
 }
 
@@ -132,7 +138,7 @@ describe('the time of an endpoint', () => {
       incidents: await at.store.incidents({ limit: 100 }),
     }
     await world.clock.advance(5 * HOUR)
-    at.stage = createStage({ networks: networks(MINUTE), store: at.store, world, saved })
+    at.stage = createStage({ networks: networks(MINUTE), store: at.store, world, saved, unwatched: true })
     const again = at.stage.clock.now()
     await pass(at, HOUR)
     const backAt = at.stage.clock.now()
@@ -161,7 +167,7 @@ describe('the time of an endpoint', () => {
       endpoints: ['a'],
       when: { kind: 'once', ...planned },
     }
-    const at = await place(from, { windows: [window] })
+    const at = await place(from, { windows: [window], unwatched: false })
     await pass(at, HOUR)
     for (const name of ['a', 'b'])
       at.stage.set(`ethereum/${name}`, { failure: { kind: 'unroutable', code: 'ENETUNREACH' } })
@@ -193,7 +199,7 @@ describe('the time of an endpoint', () => {
     const from = Date.UTC(2026, 9, 23)
     const when = { kind: 'repeated', schedule: '30 2 * * *', durationMs: HOUR, timeZone: 'Europe/Bucharest' } as const
     const window: PlannedWindow = { name: 'nightly', networks: ['ethereum'], endpoints: null, when }
-    const at = await place(from, { windows: [window], intervalMs: 5 * MINUTE })
+    const at = await place(from, { windows: [window], intervalMs: 10 * MINUTE })
     await passTo(at, from + 4 * DAY)
 
     // The first window is half over at the start.
@@ -205,7 +211,7 @@ describe('the time of an endpoint', () => {
 
   test('on 29 February is a day like any other', async () => {
     const from = Date.UTC(2028, 1, 28, 12)
-    const at = await place(from)
+    const at = await place(from, { intervalMs: 2 * MINUTE })
     await passTo(at, Date.UTC(2028, 1, 28, 23, 30))
     const down = [await outage(at, HOUR)]
     await passTo(at, Date.UTC(2028, 1, 29, 23, 30))
@@ -236,10 +242,10 @@ describe('the time of an endpoint', () => {
 
 test('ninety days of outages, maintenance and stops, rolled up and retained, add up exactly', async () => {
   const from = Date.UTC(2026, 7, 1)
-  const intervalMs = 15 * MINUTE
+  const intervalMs = 30 * MINUTE
   const when = { kind: 'repeated', schedule: '0 3 * * 0', durationMs: 2 * HOUR, timeZone: 'America/New_York' } as const
   const window: PlannedWindow = { name: 'weekly', networks: ['ethereum'], endpoints: null, when }
-  const at = await place(from, { intervalMs, windows: [window], unwatched: true })
+  const at = await place(from, { intervalMs, windows: [window] })
   const down: TimeRange[] = []
   let random = 7
   const next = () => (random = (random * 48_271) % 2_147_483_647) / 2_147_483_647
