@@ -23,9 +23,20 @@ interface Naive {
   maintenance: { readonly from: number; readonly until: number }[]
 }
 
+const benches = new Map<Retention | undefined, Bench>()
+
+/** One store for all runs of a property: each rolls back what the one before it wrote. */
+function emptied(retention: Retention | undefined): Bench {
+  const bench = benches.get(retention) ?? benchOn(':memory:', retention)
+  benches.set(retention, bench)
+  if (bench.db.inTransaction) bench.db.exec('ROLLBACK')
+  bench.db.exec('BEGIN')
+  return bench
+}
+
 /** Tells the steps to a store, and keeps them in plain lists beside it. */
 function tell(list: readonly Step[], retention?: Retention): { bench: Bench; naive: Naive; now: number } {
-  const bench = benchOn(':memory:', retention)
+  const bench = emptied(retention)
   const naive: Naive = { polls: [], holds: [{ from: 0, holdMs: 30_000 }], maintenance: [] }
   const register = (holdMs: number, at: number) =>
     bench.writing.register([{ index: 0, endpoint: ENDPOINT, holdMs, at }])
@@ -170,7 +181,6 @@ describe('history', () => {
         }
 
         expect(bench.reading.history(query, at)).toEqual(naiveHistory(naive, query, at))
-        bench.db.close()
       }),
       { numRuns: 150 },
     )
@@ -185,7 +195,6 @@ describe('history', () => {
           const query = { endpoint: ENDPOINT, from: BASE - HOUR_MS, to: now + HOUR_MS, stepMs: 5 * MINUTE_MS }
 
           expect(bench.reading.history(query, now)).toEqual(naiveHistory(naive, query, now))
-          bench.db.close()
         },
       ),
       { numRuns: 50 },
@@ -207,7 +216,6 @@ describe('history', () => {
         }
         expect(bench.db.prepare('SELECT count(*) FROM polls').pluck().get()).toBe(0)
         expect(bench.db.prepare('SELECT count(*) FROM five_minutes').pluck().get()).toBe(0)
-        bench.db.close()
       }),
       { numRuns: 50 },
     )
@@ -232,7 +240,6 @@ describe('history', () => {
         })
         expect(wrong).toEqual([])
         expect(history.reduce((sum, { polls }) => sum + polls, 0)).toBe(naive.polls.length)
-        bench.db.close()
       }),
       { numRuns: 50 },
     )
@@ -260,7 +267,6 @@ describe('history', () => {
 
         expect(left.map((ms, part) => ms + (right[part] ?? 0))).toEqual(whole)
         expect(Math.min(...left, ...right)).toBeGreaterThanOrEqual(0)
-        bench.db.close()
       }),
       { numRuns: 150 },
     )
@@ -356,7 +362,6 @@ describe('availability', () => {
           const ratio = availabilityOf(timeOf(naive, at - ms, at), ms).ratio
           expect(answer?.[1]).toHaveProperty([name, 'ratio'], ratio)
         }
-        bench.db.close()
       }),
       { numRuns: 150 },
     )
@@ -379,7 +384,6 @@ describe('availability', () => {
 
           const from = Math.ceil((at - ms) / gridMs) * gridMs
           expect(answer?.[1][name]).toEqual(availabilityOf(timeOf(naive, from, at), at - from))
-          bench.db.close()
         }),
         { numRuns: 60 },
       )
@@ -404,7 +408,6 @@ describe('availability', () => {
         for (const [name, ms] of Object.entries(AVAILABILITY_WINDOWS)) {
           expect(answer?.[1]).toHaveProperty(name, availabilityOf(timeOf(naive, at - ms, at), ms))
         }
-        bench.db.close()
       }),
       { numRuns: 150 },
     )
