@@ -121,7 +121,7 @@ describe.concurrent('a daemon that has too little', () => {
       async () => {
         // Each scrape of two thousand endpoints takes the daemon's time too.
         await systemClock.sleep(3000)
-        metrics = await ask(`${daemon.url}/metrics`)
+        metrics = (await daemon.get('/metrics')).text
         return sumOf(metrics, 'incidents_open') === urls.length
       },
       'an incident of each is open',
