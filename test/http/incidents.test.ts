@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { afterEach, describe, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
 import type { Incident } from '../../src/core/incident/incident.ts'
 import { createIncidentSource } from '../../src/http/incident-source.ts'
@@ -7,8 +7,10 @@ import { ProblemView } from '../../src/http/wire-common.ts'
 import { IncidentListView, IncidentView } from '../../src/http/wire-incidents.ts'
 import { Secret } from '../../src/secret.ts'
 import { createIncidentLog } from '../../src/state/incident-log.ts'
+import { openStore } from '../../src/store/open-store.ts'
 import type { IncidentRecord, Store } from '../../src/store/store.ts'
-import { opened, temporaryDirectory } from '../store/setting.ts'
+import { lines, opened, RETENTION, temporaryDirectory } from '../store/setting.ts'
+import { removeFolder, temporaryFolder } from '../support/daemon.ts'
 import { createFakeClock } from '../support/fake-clock.ts'
 import { change, condition, incident, incidentRecord, START } from '../support/incident.ts'
 import { recordingLog } from '../support/log.ts'
@@ -27,6 +29,34 @@ async function kept(incidents: readonly Incident[], over: SettingOptions = {}): 
   const setting = setUp({ ...over, store })
   open.push(setting)
   return { ...setting, store }
+}
+
+/** As `kept`, for all tests of a `describe`, which only read. */
+function keptForAll(incidents: readonly Incident[]): () => Setting {
+  const folder = temporaryFolder()
+  let store: Store
+  let setting: Setting
+  beforeAll(async () => {
+    const path = `${folder}/heartline.db`
+    store = await openStore({ path, retention: RETENTION, maxSizeBytes: 1e9, clock: systemClock, log: lines() })
+    for (const one of incidents) store.saveIncident(incidentRecord(one))
+    await store.flush()
+    setting = setUp({ store })
+  })
+  afterAll(async () => {
+    await setting?.server.close()
+    await store?.close()
+    removeFolder(folder)
+  })
+  return () => setting
+}
+
+/** As `here`, for all tests of a `describe`, which only read. */
+function hereForAll(incidents: readonly Incident[]): Setting {
+  const setting = setUp()
+  for (const one of incidents) setting.incidents.put(one)
+  afterAll(() => setting.server.close())
+  return setting
 }
 
 /** A server with these incidents in memory only. */
@@ -59,13 +89,16 @@ const OUTAGES = [
 ]
 
 describe('/api/v1/incidents', () => {
+  const [storedFive, storedOutages] = [keptForAll(FIVE), keptForAll(OUTAGES)]
+  const [freshFive, freshOutages] = [hereForAll(FIVE), hereForAll(OUTAGES)]
+
   test('lists the newest first, without parts of others', async () => {
-    expect(ids(await list(await kept(FIVE)))).toEqual(['d', 'c', 'b', 'a'])
+    expect(ids(await list(storedFive()))).toEqual(['d', 'c', 'b', 'a'])
   })
 
   test('lists the parts of one on request', async () => {
-    expect(ids(await list(await kept(FIVE), '?part_of=d'))).toEqual(['e'])
-    expect(ids(await list(await kept(FIVE), '?part_of=a'))).toEqual([])
+    expect(ids(await list(storedFive(), '?part_of=d'))).toEqual(['e'])
+    expect(ids(await list(storedFive(), '?part_of=a'))).toEqual([])
   })
 
   test('has all fields of the contract, and no changes', async () => {
@@ -133,8 +166,8 @@ describe('/api/v1/incidents', () => {
     ['?endpoint=own-3&limit=1', ['g']],
     ['?endpoint=own', []],
   ])('%s lists the outages of that endpoint too, also before the store has any', async (query, expected) => {
-    expect(ids(await list(await kept(OUTAGES), query))).toEqual(expected)
-    expect(ids(await list(here(OUTAGES), query))).toEqual(expected)
+    expect(ids(await list(storedOutages(), query))).toEqual(expected)
+    expect(ids(await list(freshOutages, query))).toEqual(expected)
   })
 
   test('only readers with the token make the store search for an endpoint that was removed', async () => {
@@ -168,11 +201,8 @@ describe('/api/v1/incidents', () => {
     [`?from=${START / 1000 + 59}&to=${START / 1000 + 2}&network=avalanche`, ['b', 'a']],
     ['?network=ethereum&endpoint=own-1', []],
   ])('%s lists %j, also before the store has any', async (query, expected) => {
-    const stored = await kept(FIVE)
-    const fresh = here(FIVE)
-
-    expect(ids(await list(stored, query))).toEqual(expected)
-    expect(ids(await list(fresh, query))).toEqual(expected)
+    expect(ids(await list(storedFive(), query))).toEqual(expected)
+    expect(ids(await list(freshFive, query))).toEqual(expected)
   })
 
   test.each([
@@ -187,7 +217,7 @@ describe('/api/v1/incidents', () => {
     ['?condition=no-such', ['condition']],
     ['?limit=1&limit=2', ['limit']],
   ])('%s is rejected, naming %j', async (query, names) => {
-    const answer = await here([]).server.inject(`/api/v1/incidents${query}`)
+    const answer = await freshFive.server.inject(`/api/v1/incidents${query}`)
 
     expect(answer.statusCode).toBe(400)
     const problem = ProblemView.strict().parse(answer.json())
@@ -292,6 +322,8 @@ test('however log and store differ, the pages list each incident once, in order,
 })
 
 describe('/api/v1/incidents/:id', () => {
+  const one = hereForAll([incident()])
+
   test('has the changes of one incident with their samples', async () => {
     const { server } = here([incident({ absorbedBy: 'd', changes: [change({ at: START + 500 })] })])
 
@@ -312,9 +344,7 @@ describe('/api/v1/incidents/:id', () => {
   test.each(['/api/v1/incidents/none', '/api/v1/incidents/none.txt', '/api/v1/incidents/.txt'])(
     '%s is not found',
     async (url) => {
-      const { server } = here([incident()])
-
-      const answer = await server.inject(url)
+      const answer = await one.server.inject(url)
 
       expect(answer.statusCode).toBe(404)
       ProblemView.strict().parse(answer.json())
@@ -331,10 +361,9 @@ describe('/api/v1/incidents/:id', () => {
     ['application/json, text/plain;q=0.5', 'application/json; charset=utf-8'],
     ['text/plain, */*', 'application/json; charset=utf-8'],
   ])('with accept %j is %s', async (accept, type) => {
-    const { server } = here([incident()])
     const headers = accept === undefined ? {} : { accept }
 
-    const answer = await server.inject({ url: '/api/v1/incidents/incident-1', headers })
+    const answer = await one.server.inject({ url: '/api/v1/incidents/incident-1', headers })
 
     expect([answer.statusCode, answer.headers['content-type'], answer.headers.vary]).toEqual([200, type, 'Accept'])
   })
