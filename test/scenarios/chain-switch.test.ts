@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { request as upstream } from 'undici'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
 import type { Endpoint } from '../../src/core/endpoint.ts'
@@ -17,6 +18,8 @@ const INTERVAL_MS = 10_000
 const BLOCK_MS = 4000
 const RIGHT = 1
 const WRONG = 5
+/** Enough for the first confirmed heads. */
+const WARM_UP = 4
 type Family = 'ethereum' | 'avalanche'
 
 async function openScene(family: Family, names: readonly string[] = ['a', 'b', 'c']) {
@@ -109,14 +112,14 @@ async function forward(choose: () => string): Promise<string> {
   const relay = async (request: IncomingMessage, response: ServerResponse) => {
     const chunks: Buffer[] = []
     for await (const chunk of request) chunks.push(chunk as Buffer)
-    const answer = await fetch(`${choose()}${request.url}`, {
+    const { body } = await upstream(`${choose()}${request.url}`, {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
       body: Buffer.concat(chunks),
     })
     // It would be of the real time.
     response.sendDate = false
-    response.end(Buffer.from(await answer.arrayBuffer()))
+    response.end(Buffer.from(await body.arrayBuffer()))
   }
   const server = createServer((request, response) => void relay(request, response))
   await once(server.listen(0, '127.0.0.1'), 'listening')
@@ -133,7 +136,7 @@ const CHAINS = ['twin', 'lower', 'higher'] as const
 describe.each(FAMILIES)('on %s', (family) => {
   test.each(CHAINS)('a node that changes to a chain with %s heights is on the wrong network at once', async (chain) => {
     const scene = await openScene(family)
-    for (let round = 0; round < 6; round++) await scene.round()
+    for (let round = 0; round < WARM_UP; round++) await scene.round()
     expect([...scene.found]).toEqual([])
 
     scene.serve('b', () => chain)
@@ -157,7 +160,7 @@ describe.each(FAMILIES)('on %s', (family) => {
     async (...names) => {
       for (const blocks of [1, 2, 3, 5, 20]) {
         const scene = await openScene(family, names)
-        for (let round = 0; round < 6; round++) await scene.round()
+        for (let round = 0; round < WARM_UP; round++) await scene.round()
         scene.nodes.get('twin')?.inject({ kind: 'lag', blocks, gradual: false })
 
         scene.serve('b', () => 'twin')
@@ -176,7 +179,7 @@ describe.each(FAMILIES)('on %s', (family) => {
     for (const parity of [0, 1]) {
       const scene = await openScene(family)
       let turn = parity
-      for (let round = 0; round < 6; round++) await scene.round()
+      for (let round = 0; round < WARM_UP; round++) await scene.round()
 
       scene.serve('b', () => (turn++ % 2 === 0 ? chain : 'right'))
       for (let round = 0; round < 10; round++) await scene.round()
@@ -189,7 +192,7 @@ describe.each(FAMILIES)('on %s', (family) => {
 
   test('two of three that change together are on the wrong network, and do not outvote the third', async () => {
     const scene = await openScene(family)
-    for (let round = 0; round < 6; round++) await scene.round()
+    for (let round = 0; round < WARM_UP; round++) await scene.round()
 
     for (const name of ['a', 'b']) scene.serve(name, () => 'twin')
     for (let round = 0; round < 5; round++) await scene.round()
@@ -200,7 +203,7 @@ describe.each(FAMILIES)('on %s', (family) => {
 
   test('the only endpoint of a network is found by its own break', async () => {
     const scene = await openScene(family, ['a'])
-    for (let round = 0; round < 6; round++) await scene.round()
+    for (let round = 0; round < WARM_UP; round++) await scene.round()
 
     scene.serve('a', () => 'lower')
     await scene.round()
@@ -212,7 +215,7 @@ describe.each(FAMILIES)('on %s', (family) => {
     'the only endpoint of a network is found on a chain %i blocks behind at its first poll, confirmed by the second',
     async (blocks) => {
       const scene = await openScene(family, ['a'])
-      for (let round = 0; round < 6; round++) await scene.round()
+      for (let round = 0; round < WARM_UP; round++) await scene.round()
       scene.nodes.get('twin')?.inject({ kind: 'lag', blocks, gradual: false })
 
       scene.serve('a', () => 'twin')
@@ -229,7 +232,7 @@ describe.each(FAMILIES)('on %s', (family) => {
     'the only endpoint of a network is found within ten minutes on a chain %i blocks behind, where it has no block in common',
     async (blocks) => {
       const scene = await openScene(family, ['a'])
-      for (let round = 0; round < 6; round++) await scene.round()
+      for (let round = 0; round < WARM_UP; round++) await scene.round()
       scene.nodes.get('twin')?.inject({ kind: 'lag', blocks, gradual: false })
 
       scene.serve('a', () => 'twin')
