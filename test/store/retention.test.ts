@@ -10,12 +10,12 @@ import { BASE, batchOf, benchOn, DAY_MS, finish, HOUR_MS, pollOf, RETENTION, tem
 
 const HOLD_MS = 600_000
 
-function written(days: number, path = ':memory:', maxSizeBytes = 10 * 1024 ** 3) {
-  const bench = benchOn(path, RETENTION, maxSizeBytes)
+function written(days: number, { path = ':memory:', perDay = 1440 } = {}) {
+  const bench = benchOn(path)
   bench.writing.register([{ index: 0, endpoint: 'ethereum/own-1', holdMs: HOLD_MS, at: BASE }])
   for (let day = 0; day < days; day++) {
     const start = BASE + day * DAY_MS
-    bench.writing.write(batchOf(Array.from({ length: 1440 }, (_, minute) => pollOf(start + minute * 60_000))))
+    bench.writing.write(batchOf(Array.from({ length: perDay }, (_, at) => pollOf(start + (at * DAY_MS) / perDay))))
   }
   const now = BASE + days * DAY_MS
   const oldest = (table: string, column: string) =>
@@ -28,7 +28,7 @@ const engines = everyEngine()
 describe('retention', () => {
   for (const { name, bench } of engines) {
     test(`${name} by max_size deletes the oldest polls first, and keeps their aggregates`, async () => {
-      const [days, pollsADay] = [5, 7200]
+      const [days, pollsADay] = [5, 3600]
       const parts = await bench({ ...RETENTION, rawMs: 30 * DAY_MS })
       const registrations = [{ index: 0, endpoint: 'ethereum/own-1', holdMs: HOLD_MS, at: BASE }]
       await parts.write(batchOf([], [{ kind: 'register', registrations }]))
@@ -53,7 +53,7 @@ describe('retention', () => {
   }
 
   test('keeps each resolution as long as configured, and the poll that holds into the first remaining slot', () => {
-    const { rollUp, retainer, now, oldest } = written(40)
+    const { rollUp, retainer, now, oldest } = written(40, { perDay: 288 })
 
     finish(rollUp.rollTo(now))
     finish(retainer.pass(now))
@@ -65,11 +65,11 @@ describe('retention', () => {
   })
 
   test('deletes nothing that is not aggregated yet', () => {
-    const { db, retainer, now } = written(40)
+    const { db, retainer, now } = written(40, { perDay: 288 })
 
     finish(retainer.pass(now))
 
-    expect(db.prepare('SELECT count(*) FROM polls').pluck().get()).toBe(40 * 1440)
+    expect(db.prepare('SELECT count(*) FROM polls').pluck().get()).toBe(40 * 288)
   })
 
   test('never starts a coarse resolution after a finer one, and never goes back', () => {
@@ -102,7 +102,7 @@ describe('retention', () => {
 
   test('returns free pages to the file system', () => {
     const path = join(temporaryDirectory(), 'store.db')
-    const { db, rollUp, retainer, now } = written(40, path)
+    const { db, rollUp, retainer, now } = written(40, { path })
     db.pragma('wal_checkpoint(TRUNCATE)')
     const before = statSync(path).size
 
