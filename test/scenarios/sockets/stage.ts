@@ -15,7 +15,7 @@ import {
 /** Long enough that a healthy node on a busy machine does not miss two deadlines in a row. */
 export const INTERVAL_MS = 1000
 export const BLOCK_MS = 1000
-const LOOK_EVERY_MS = 50
+const LOOK_EVERY_MS = 100
 const PATIENCE_MS = 100_000
 
 /** A daemon in a process of its own, and for each story a network of simulated nodes on a chain of its own. */
