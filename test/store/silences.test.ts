@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import type { Silence } from '../../src/core/incident/silence.ts'
 import type { WriteEvent } from '../../src/store/batches.ts'
 import { slotOf } from '../../src/store/resolution.ts'
-import { setMarks } from '../../src/store/sqlite/marks.ts'
+import { createMarkWriter } from '../../src/store/sqlite/marks.ts'
 import { createRetainer } from '../../src/store/sqlite/retainer.ts'
 import { createFakeClock } from '../support/fake-clock.ts'
 import { everyEngine } from './engines.ts'
@@ -67,7 +67,7 @@ describe('silences', () => {
   test('and notes as old as the hours that max_size deletes are deleted with them', () => {
     const bench = benchOn()
     const now = BASE + 60 * DAY_MS
-    setMarks(bench.db, [
+    createMarkWriter(bench.db)([
       ['rolled_to', slotOf(now)],
       ['raw_from', slotOf(now)],
       ['five_minutes_from', slotOf(now)],

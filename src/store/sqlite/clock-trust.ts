@@ -1,7 +1,7 @@
 import type Database from 'better-sqlite3'
 import { type ClockVerdict, isTrusted, judgeClock } from '../clock-trust.ts'
 import { DAY, slotOf } from '../resolution.ts'
-import { createMarkReader, setMarks } from './marks.ts'
+import { createMarkReader, createMarkWriter } from './marks.ts'
 import { createPollTable } from './poll-table.ts'
 
 /** Decides whether the wall clock is right: see `isTrusted`. */
@@ -10,12 +10,13 @@ export function createTrustedClock(
   onVerdict: (verdict: ClockVerdict) => void = () => undefined,
 ) {
   const marks = createMarkReader(db)
+  const setMarks = createMarkWriter(db)
   const polls = createPollTable(db)
 
   const judge = db.transaction((now: number): ClockVerdict => {
     const firstSlot = polls.nextSlot(slotOf(now - 2 * DAY.widthMs))
     const { verdict, changes } = judgeClock(marks(), now, firstSlot, polls.longestHoldMs())
-    setMarks(db, changes)
+    setMarks(changes)
     return verdict
   })
 

@@ -5,7 +5,7 @@ import { type Migration } from '../migrations.ts'
 import { StoreError } from '../store.ts'
 import { makeDirectoryOf } from './disk.ts'
 import { CHECKED_AT_START_BYTES, refuseDamaged } from './integrity.ts'
-import { createMarkReader, setMarks } from './marks.ts'
+import { createMarkReader, createMarkWriter } from './marks.ts'
 import { migrate, refuseNewerSchema } from './migrate.ts'
 
 export interface OpenedDatabase {
@@ -50,7 +50,7 @@ export function openDatabase(path: string, migrations: readonly Migration[], max
     // Without a limit, `optimize` takes seconds on a large file. It runs as a job, not at the start.
     db.pragma('analysis_limit = 400')
     const unclean = createMarkReader(db)().get('clean') === 0
-    setMarks(db, [['clean', 0]])
+    createMarkWriter(db)([['clean', 0]])
     if (path === IN_MEMORY) return { db, inode: null, wantsCheck: false }
     const file = statSync(path)
     return { db, inode: file.ino, wantsCheck: unclean && file.size > CHECKED_AT_START_BYTES }

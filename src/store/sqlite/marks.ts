@@ -6,11 +6,13 @@ export function createMarkReader(db: Database.Database): () => Marks {
   return () => new Map(all.all() as [MarkName, number][])
 }
 
-export function setMarks(db: Database.Database, changes: MarkChanges): void {
+export function createMarkWriter(db: Database.Database): (changes: MarkChanges) => void {
   const remove = db.prepare('DELETE FROM marks WHERE name = ?')
   const set = db.prepare('INSERT OR REPLACE INTO marks (name, value) VALUES (?, ?)')
-  for (const [name, value] of changes) {
-    if (value === null) remove.run(name)
-    else set.run(name, value)
+  return (changes) => {
+    for (const [name, value] of changes) {
+      if (value === null) remove.run(name)
+      else set.run(name, value)
+    }
   }
 }

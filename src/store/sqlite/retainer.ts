@@ -22,7 +22,7 @@ import {
 } from '../retention.ts'
 import { createTrustedClock } from './clock-trust.ts'
 import { createHistoryTables } from './history-tables.ts'
-import { setMarks } from './marks.ts'
+import { createMarkWriter } from './marks.ts'
 import { IS_HEARD } from './record-queries.ts'
 
 /** Rows per transaction, which take about 10 ms. */
@@ -55,11 +55,12 @@ export function createRetainer(
        (SELECT max(later.from_ms) FROM holds AS later WHERE later.endpoint_id = holds.endpoint_id AND later.from_ms <= ?)`,
   )
   const deleteBelow = createDeleter(db)
+  const setMarks = createMarkWriter(db)
   const caps = createCaps(db, maxSizeBytes)
 
   /** Moves the cursors first, so that no query reads rows that are being deleted. */
   function* cut(cuts: Cuts): Generator<void> {
-    db.transaction(() => setMarks(db, marksOfCuts(cuts))).immediate()
+    db.transaction(() => setMarks(marksOfCuts(cuts))).immediate()
     yield* deleteBelow({ table: 'polls', column: 'slot', below: cuts.rawFrom })
     for (const each of deletionsByCuts(cuts)) yield* deleteBelow(each)
   }

@@ -5,7 +5,7 @@ import { createRecount } from '../recount.ts'
 import { FINER, HOURS_PER_DAY, LATE_MS, SLOTS_PER_HOUR, slotOf } from '../resolution.ts'
 import { createTrustedClock } from './clock-trust.ts'
 import { createHistoryTables } from './history-tables.ts'
-import { setMarks } from './marks.ts'
+import { createMarkWriter } from './marks.ts'
 
 /** Endpoints per transaction. */
 const CHUNK = 64
@@ -15,6 +15,7 @@ export function createRollUp(db: Database.Database, trustedClock = createTrusted
   const tables = createHistoryTables(db)
   const { cursors, polls, buckets, holdSlots } = tables
   const aggregator = createAggregator(tables)
+  const setMarks = createMarkWriter(db)
   const lastSlot = db.prepare('SELECT max(slot) FROM polls').pluck()
   /** The slot in progress: a poll that arrives late for its finished part must be counted too. */
   let rolling: number | null = null
@@ -35,7 +36,7 @@ export function createRollUp(db: Database.Database, trustedClock = createTrusted
           rolling = slot
           yield* rollSlot(slot)
           slot++
-          setMarks(db, [['rolled_to', slot]])
+          setMarks([['rolled_to', slot]])
           rolling = null
         }
         yield
@@ -80,7 +81,7 @@ export function createRollUp(db: Database.Database, trustedClock = createTrusted
     return db
       .transaction(() => {
         const busy = Math.min(to, nextBusySlot(tables, from, end))
-        if (busy > from) setMarks(db, [['rolled_to', busy]])
+        if (busy > from) setMarks([['rolled_to', busy]])
         return busy
       })
       .immediate()

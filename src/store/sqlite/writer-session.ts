@@ -12,7 +12,7 @@ import { createTrustedClock } from './clock-trust.ts'
 import { IN_MEMORY, moveAside, openDatabase, openReadOnly, setQuota } from './database.ts'
 import { keepReserve, releaseReserve, troubleOf } from './disk.ts'
 import { isSound } from './integrity.ts'
-import { setMarks } from './marks.ts'
+import { createMarkWriter } from './marks.ts'
 import { createQueries } from './queries.ts'
 import { createRetainer, type Retainer } from './retainer.ts'
 import { createRollUp, type RollUp } from './roll-up.ts'
@@ -191,7 +191,7 @@ export function createWriterSession(ask: OpenAsk) {
       const { db } = file
       try {
         db.pragma('optimize')
-        setMarks(db, [['clean', 1]])
+        createMarkWriter(db)([['clean', 1]])
         db.pragma('wal_checkpoint(TRUNCATE)')
       } finally {
         drop()
