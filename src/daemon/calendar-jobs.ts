@@ -1,6 +1,6 @@
-import cron, { type ScheduledTask } from 'node-cron'
 import type { Clock, Timer } from '../clock.ts'
 import type { Log } from '../log.ts'
+import { createRecurrence, type Recurrence } from '../poll/recurrence.ts'
 import type { WritableBoard } from '../state/board.ts'
 import type { Store, StoreJob } from '../store/store.ts'
 
@@ -30,15 +30,14 @@ interface JobsDeps extends Omit<CalendarJobsDeps, 'isOurs'>, AvailabilityRefresh
 }
 
 /**
- * Runs the store's calendar jobs with node-cron, in UTC, and never the same job twice at once. node-cron follows the
- * wall clock and would delay jobs after that is set back, so overdue jobs are also found by the monotonic clock.
+ * Runs the store's calendar jobs, in UTC, and never the same job twice at once. Timers are not node-cron's: after the clock was
+ * set forward by months, it computes each start that was missed, which stops the event loop for minutes.
  */
 export function createCalendarJobs({ store, clock, log, isOurs = () => true }: CalendarJobsDeps) {
-  const tasks: ScheduledTask[] = []
   const running = new Map<StoreJob, Promise<void>>()
   /** On the monotonic clock. */
   const ranAt = new Map<StoreJob, number>()
-  let watch: Timer | null = null
+  const timers = new Map<StoreJob, Timer>()
   const stopping = new AbortController()
   let giveUp = () => {}
   const givenUp = new Promise<void>((resolve) => {
@@ -59,20 +58,26 @@ export function createCalendarJobs({ store, clock, log, isOurs = () => true }: C
         else if (stopping.signal.aborted) log.debug(fields, 'job cut short')
         else log.warn(fields, 'job failed')
       })
+      .catch((error: unknown) => log.warn({ job, error: String(error) }, 'job failed'))
       .finally(() => running.delete(job))
     const awaited = Promise.race([run, givenUp])
     running.set(job, awaited)
     return awaited
   }
 
-  async function runOverdue(): Promise<void> {
-    try {
-      for (const { job, everyMs } of JOBS) {
-        if (clock.monotonic() - (ranAt.get(job) ?? Number.NEGATIVE_INFINITY) > 2 * everyMs) await run(job)
-      }
-    } finally {
-      if (!stopping.signal.aborted) watch = clock.after(WATCH_MS, () => void runOverdue())
+  /** Plans the next run, and looks again before that, since the clock may be set and the machine suspended. */
+  function plan({ job, schedule, everyMs }: Job): void {
+    const now = clock.now()
+    const next = schedule.first(now, now + 2 * everyMs, 1)[0] ?? now + everyMs
+    async function look(): Promise<void> {
+      const isOverdue = clock.monotonic() - (ranAt.get(job) ?? Number.NEGATIVE_INFINITY) > 2 * everyMs
+      if (clock.now() >= next || isOverdue) await run(job)
+      if (!stopping.signal.aborted) plan({ job, schedule, everyMs })
     }
+    timers.set(
+      job,
+      clock.after(Math.min(next - now, WATCH_MS), () => void look()),
+    )
   }
 
   return {
@@ -84,19 +89,14 @@ export function createCalendarJobs({ store, clock, log, isOurs = () => true }: C
         if (sinceMs >= 0 && sinceMs < everyMs) ranAt.set(job, clock.monotonic() - sinceMs)
         else await run(job)
       }
-      if (stopping.signal.aborted) return
-      for (const { job, schedule } of JOBS) {
-        tasks.push(cron.schedule(schedule, () => run(job), { name: job, timezone: 'UTC', noOverlap: true }))
-      }
-      watch = clock.after(WATCH_MS, () => void runOverdue())
+      if (!stopping.signal.aborted) for (const job of JOBS) plan(job)
     },
 
     /** Stops running jobs after their current step; waits at most two seconds, since a stuck disk can block a job. */
     async stop(): Promise<void> {
       stopping.abort()
-      watch?.cancel()
+      for (const timer of timers.values()) timer.cancel()
       const grace = clock.after(GRACE_MS, giveUp)
-      for (const task of tasks) await task.destroy()
       await Promise.all(running.values())
       grace.cancel()
     },
@@ -105,8 +105,7 @@ export function createCalendarJobs({ store, clock, log, isOurs = () => true }: C
 
 interface Job {
   readonly job: StoreJob
-  /** Cron pattern in UTC. */
-  readonly schedule: string
+  readonly schedule: Recurrence
   /** A job is overdue this long after its last run. */
   readonly everyMs: number
 }
@@ -117,13 +116,13 @@ const DAY_MS = 24 * HOUR_MS
 
 /** No job starts at the full minute, when the cron jobs of other programs run. */
 const JOBS: readonly Job[] = [
-  { job: 'roll-up', schedule: '20 */5 * * * *', everyMs: 5 * MINUTE_MS },
-  { job: 'retention', schedule: '40 17 * * * *', everyMs: HOUR_MS },
-  { job: 'optimise', schedule: '0 37 3 * * *', everyMs: DAY_MS },
-  { job: 'integrity', schedule: '0 47 4 * * 0', everyMs: 7 * DAY_MS },
+  { job: 'roll-up', schedule: createRecurrence('20 */5 * * * *', 'UTC'), everyMs: 5 * MINUTE_MS },
+  { job: 'retention', schedule: createRecurrence('40 17 * * * *', 'UTC'), everyMs: HOUR_MS },
+  { job: 'optimise', schedule: createRecurrence('0 37 3 * * *', 'UTC'), everyMs: DAY_MS },
+  { job: 'integrity', schedule: createRecurrence('0 47 4 * * 0', 'UTC'), everyMs: 7 * DAY_MS },
 ]
 
-/** How often to look for jobs that are late because the clock was set or the machine was suspended. */
+/** How often to look, at least. */
 const WATCH_MS = 10 * MINUTE_MS
 
 /** A step of a job takes about 10 ms, and about a second on a slow disk. */

@@ -73,6 +73,44 @@ test('a job that its schedule missed because the wall clock was set back still r
   expect(runs.filter((job) => job === 'roll-up').length).toBeGreaterThanOrEqual(1)
 })
 
+test('a clock that is set forward by years, or that stood still, runs each job once, not once for each time it missed', async () => {
+  const { calendarJobs, runs, clock } = house({})
+  await calendarJobs.start()
+  runs.length = 0
+
+  clock.stepWall(56 * 365 * 24 * HOUR)
+  const began = process.cpuUsage()
+  await clock.advance(10 * 60_000)
+  const { user, system } = process.cpuUsage(began)
+  expect(runs.filter((job) => job === 'roll-up').length).toBeLessThanOrEqual(3)
+  expect(new Set(runs)).toEqual(new Set(STORE_JOBS))
+  // A start for each missed time took 20 minutes.
+  expect((user + system) / 1e6).toBeLessThan(5)
+
+  runs.length = 0
+  clock.blockLoop(30 * 24 * HOUR)
+  await clock.advance(0)
+  await calendarJobs.stop()
+  expect([...runs].sort()).toEqual([...STORE_JOBS].sort())
+})
+
+test('each job runs at its own time, as often as it is planned', async () => {
+  const { calendarJobs, runs, clock } = house({})
+  await calendarJobs.start()
+  runs.length = 0
+
+  await clock.advance(7 * 24 * HOUR)
+  await calendarJobs.stop()
+
+  const times = (of: StoreJob) => runs.filter((job) => job === of).length
+  expect(STORE_JOBS.map((job) => [job, times(job)])).toEqual([
+    ['roll-up', 7 * 288],
+    ['retention', 7 * 24],
+    ['optimise', 7],
+    ['integrity', 1],
+  ])
+})
+
 test('stopping cuts a running job short, and does not wait for one that cannot be cut short', async () => {
   const clock = createFakeClock()
   const started: StoreJob[] = []
