@@ -215,13 +215,14 @@ export function readBlockNeed(method: string, params: string | null): Need {
   return position === 'filter' ? readFilter(list[0]) : readBlock(list[position])
 }
 
-/** A height, a tag, or an EIP-1898 object with a height or a hash. */
+/** A height, a tag, or an EIP-1898 object with one of them or a hash. */
 function readBlock(block: unknown): Need {
   if (block === undefined || block === null || block === 'latest' || block === 'pending') return LATEST
   if (typeof block === 'string') return readHeight(block)
   if (typeof block !== 'object') return ANY
-  if ('blockHash' in block) return HASH
-  return 'blockNumber' in block && typeof block.blockNumber === 'string' ? readHeight(block.blockNumber) : ANY
+  if ('blockHash' in block && block.blockHash !== null) return HASH
+  // Nodes also take a tag here.
+  return 'blockNumber' in block && typeof block.blockNumber === 'string' ? readBlock(block.blockNumber) : ANY
 }
 
 /** A node that has the newest block of the range has the others too. */
