@@ -394,6 +394,25 @@ describe('the parent hash of an endpoint’s block', () => {
   })
 })
 
+describe('a replaced block', () => {
+  const other = block(1001, { hash: '0xother' })
+
+  test('that no other endpoint has does not fit, though others have its parent', () => {
+    const chain = view({ a: 1000, b: 1000 })
+    chain.add('a', block(1001), NOW + 1000)
+
+    expect(chain.fits('a', other, NOW + 2000)).toBe(false)
+  })
+
+  test('fits once another endpoint has it', () => {
+    const chain = view({ a: 1000, b: 1000 })
+    chain.add('a', block(1001), NOW + 1000)
+    chain.add('b', other, NOW + 1000)
+
+    expect(chain.fits('a', other, NOW + 2000)).toBe(true)
+  })
+})
+
 describe('for any heights', () => {
   const anyHeights = fc.array(fc.integer({ min: 1, max: 60 }), { minLength: 1, maxLength: 25 })
 

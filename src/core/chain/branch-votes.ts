@@ -1,5 +1,5 @@
 import type { UnixMs } from '../time.ts'
-import type { Branch, HeightReports } from './block-reports.ts'
+import type { Block, Branch, HeightReports } from './block-reports.ts'
 
 /**
  * The majority's branch of `eligible` endpoints; `split` if no branch can get a majority; `null` while reports are
@@ -35,10 +35,17 @@ export function isMinority(branches: readonly Branch<unknown>[], hash: string, e
   return branches.some((branch) => branch !== own && others(branch) >= votes)
 }
 
-/** Whether another endpoint has reported this block. */
-export function isElsewhere(branches: readonly Branch<unknown>[], hash: string, endpoint: string): boolean {
-  const branch = branches.find((one) => one.hash === hash)
-  return branch?.reports.some(({ by }) => by.endpoint !== endpoint) === true
+/** Whether another endpoint has reported one of these blocks. Those below `from` show nothing: every branch has them. */
+export function isElsewhere(
+  blocks: readonly Block[],
+  from: number,
+  blocksAt: (height: number) => readonly Branch<unknown>[],
+  endpoint: string,
+): boolean {
+  return blocks.some(({ height, hash }) => {
+    const branch = height < from ? undefined : blocksAt(height).find((one) => one.hash === hash)
+    return branch?.reports.some(({ by }) => by.endpoint !== endpoint) === true
+  })
 }
 
 /** Whether only other blocks were reported at its height. The only endpoint is compared with its own earlier ones. */

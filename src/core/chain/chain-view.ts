@@ -168,9 +168,9 @@ export function createChainView(options: ChainViewOptions): ChainView {
       const isLinked = parents.isTrusted(endpoint)
       const own = isLinked ? [head, parentOf(head)] : [head]
       if (before !== undefined) {
-        const hasReplaced = moveOf(before, head).kind === 'reorged' && (isLinked || head.height === before.height)
-        if (hasReplaced && !own.some(({ height, hash }) => isElsewhere(branches.blocksAt(height), hash, endpoint)))
-          return false
+        const move = moveOf(before, head)
+        const hasReplaced = move.kind === 'reorged' && (isLinked || head.height === before.height)
+        if (hasReplaced && !isElsewhere(own, move.height, branches.blocksAt, endpoint)) return false
         if (!isPossible(options, before, head, at - heads.readAt(endpoint), reference.current?.height ?? 0))
           return false
       }
