@@ -337,6 +337,21 @@ describe('a request that only one endpoint may answer, at an alias of the chain,
     expect(b.asked.filter(({ method }) => method === 'eth_getBalance')).toHaveLength(0)
   })
 
+  test('learns that its node lost the alias, also after a wait for its height', async () => {
+    const a = await startBareNode(at(1002))
+    const b = await startBareNode((asked, response) =>
+      asked.path === '/ext/mine/rpc'
+        ? void response.writeHead(404).end('404 page not found')
+        : at(1002)(asked, response),
+    )
+    const { ask } = await setting({ a, b }, FALLBACK_B)
+    await ask(BLOCK_NUMBER)
+
+    const reply = await ask(ALIASED)
+
+    expect(textOf(reply)).toBe('unknown-route')
+  })
+
   test('asks that endpoint alone for its head, and reads state once it has the height', async () => {
     const a = await startBareNode(at(1002))
     const b = await startBareNode(at(1002))

@@ -150,10 +150,12 @@ export class FailoverLoop {
   }
 
   #giveUp(): Reply {
-    const instead = this.#heights.giveUp()
+    const { isRead, need } = this.#request.operation
+    // The failure of the only endpoint that may answer tells more than the wait for its height: an alias may be lost.
+    const hasFailed = need.kind === 'endpoint' && this.#lastFailure !== null && this.#heights.tooLow === null
+    const instead = hasFailed ? null : this.#heights.giveUp()
     if (instead !== null) return replyInstead(instead, this.#attempts, this.#nodeMs)
     if (this.#fallback.answer !== null) return passOn(this.#fallback.answer, this.#attempts, this.#nodeMs)
-    const { isRead, need } = this.#request.operation
     return failureReply(this.#request, {
       last: this.#lastFailure,
       tried: this.#tried.length,
