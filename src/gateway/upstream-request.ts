@@ -83,6 +83,8 @@ export interface Provenance {
   readonly nodeId?: string | null
   /** The height of the block that the answer is about. */
   readonly height?: number | null
+  /** The height that the endpoint was known to have, if the answer is state at the newest block and shows no height. */
+  readonly stateHeight?: number | null
   /** Age of a repeated answer, sent because no endpoint has the height that the caller has seen. */
   readonly staleMs?: number | null
 }

@@ -73,10 +73,23 @@ describe('identical reads under way', () => {
 
     // As the forwarder does.
     tips.raise('a', 'ethereum', null, 'latest', 1010)
-    await answer(resultOf('"0x5"'))
+    await answer({ ...resultOf('"0x5"'), stateHeight: 1010 })
     await Promise.all(answers)
 
     expect(tips.get('b', 'ethereum', null, 'latest')).toBe(1010)
+  })
+
+  test('of state bind no caller to a block that only the leader was shown meanwhile', async () => {
+    const { ask, answer, tips } = scene()
+    const operation = read('other', { kind: 'latest', shard: null })
+    const balance = (caller: string) => ask(question({ operation, canonical: 'eth_getBalance ["0x1"]', caller }))
+    const answers = ['a', 'b'].map(balance)
+
+    tips.raise('a', 'ethereum', null, 'latest', 1010)
+    await answer({ ...resultOf('"0x5"'), stateHeight: 1008 })
+    await Promise.all(answers)
+
+    expect(tips.get('b', 'ethereum', null, 'latest')).toBe(1008)
   })
 
   test('of the newest block are not shared with a caller that has seen more at another Heartline', async () => {
@@ -331,6 +344,18 @@ describe('the newest block', () => {
     polls = 2
 
     expect(tips.get('other', 'ethereum', null, 'latest')).toBeNull()
+  })
+
+  test('below what a follower has seen is not its answer either once it is out of time', async () => {
+    const { ask, answer, clock, tips } = scene()
+    tips.raise('other', 'ethereum', null, 'latest', 11)
+    const deadlineAt = clock.monotonic() + 1000
+    void ask(latest({ deadlineAt }))
+    const follower = ask(latest({ caller: 'other', deadlineAt }))
+
+    await answer(BLOCK(10), 1000)
+
+    expect(await follower).toMatchObject({ kind: 'rejected', rejection: { kind: 'no-endpoint', retryAfterMs: 1000 } })
   })
 
   test('is not shared with one that has seen a higher one: that one asks for itself', async () => {

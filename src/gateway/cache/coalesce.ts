@@ -1,6 +1,7 @@
 import type { Clock } from '../../clock.ts'
 import { type OperationName, shardOf } from '../../core/routing/operation.ts'
 import { answerHeight, type CallerHeights, lowestAllowed, raiseByRepeat } from '../caller-heights.ts'
+import { BEHIND_CALLER } from '../errors.ts'
 import { chainOperationOf, type Reply, type UpstreamHandler, type UpstreamRequest } from '../upstream-request.ts'
 
 /**
@@ -37,6 +38,7 @@ export function createCoalescer(deps: CoalescerDeps): UpstreamHandler {
       }
       if (reply.kind !== 'rejected' || !isLeadersOwn(reply, leader, request)) tries++
       const isOver = request.signal.aborted || clock.monotonic() >= request.deadlineAt
+      if (isOver && reply.kind !== 'rejected') return withWait({ ...NOT_ACCEPTED, attempts: reply.attempts }, joinedAt)
       if (isOver || (reply.kind === 'rejected' && tries >= MAX_TRIES)) return withWait(reply, joinedAt)
       const other = flights.get(key)?.flight
       if (other === undefined || other === flight || tries >= MAX_TRIES) {
@@ -49,8 +51,10 @@ export function createCoalescer(deps: CoalescerDeps): UpstreamHandler {
 
   /** Replaces the leader's waiting time with the follower's, all of which was spent waiting for nodes. */
   function withWait(reply: Reply, joinedAt: number): Reply {
-    return { ...reply, nodeMs: clock.monotonic() - joinedAt }
+    return { ...reply, nodeMs: waitedSince(joinedAt) }
   }
+
+  const waitedSince = (joinedAt: number) => clock.monotonic() - joinedAt
 
   /** Whether the answer may be shown to this caller; if so, its height counts as seen. */
   function accepts(
@@ -63,8 +67,8 @@ export function createCoalescer(deps: CoalescerDeps): UpstreamHandler {
     const { name, need } = chainOperationOf(request)
     if (shown === null) {
       if (name !== 'other' || need.kind !== 'latest' || reply.kind !== 'result') return true
-      // State of the newest block, which the leader has seen in it.
-      const seen = callerHeights.get(leader.caller, network, need.shard, 'latest')
+      // Not all that the leader has seen by now, because that may be a block of another answer.
+      const seen = reply.stateHeight ?? null
       if (seen !== null) raiseByRepeat(callerHeights, request, need.shard, 'latest', seen)
       return true
     }
@@ -141,6 +145,16 @@ function isLeadersOwn(
 ): boolean {
   return leader.signal.aborted || (reply.rejection.kind === 'deadline' && leader.deadlineAt < request.deadlineAt)
 }
+
+/** To a follower that has seen a higher block and has no time left for a request of its own. */
+const NOT_ACCEPTED = {
+  kind: 'rejected',
+  rejection: BEHIND_CALLER,
+  endpoint: null,
+  cache: 'none',
+  degraded: false,
+  nodeMs: 0,
+} as const
 
 /** Beyond this, further requests are not shared. */
 const MAX_FLIGHTS = 4096

@@ -132,7 +132,7 @@ export class FailoverLoop {
         // An error after an absence adds no information.
         if (answer === null || isBehind || isTooHigh || (this.#fallback.absences > 0 && result.kind === 'error'))
           return null
-        return passOn(answer, this.#attempts, this.#nodeMs, checked?.height)
+        return passOn(answer, this.#attempts, this.#nodeMs, checked?.height, checked?.stateHeight)
       case 'unable':
       case 'absent':
         // Not 'failed', because callers can cause absences at will and must not exhaust the budget for failures.

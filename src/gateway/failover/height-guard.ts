@@ -69,8 +69,8 @@ export class HeightGuard {
   check({ reply, upstream, degraded }: NodeAnswer): CheckedHeight {
     const shown = answerHeight(this.#request, reply)
     if (shown === null) {
-      if (reply.kind === 'result') this.#sawState(upstream)
-      return NO_HEIGHT
+      const stateHeight = reply.kind === 'result' ? this.#sawState(upstream) : null
+      return stateHeight === null ? NO_HEIGHT : { ...NO_HEIGHT, stateHeight }
     }
     const { clock, callerHeights, staleAnswers } = this.#deps
     const { caller, network } = this.#request
@@ -93,13 +93,14 @@ export class HeightGuard {
   }
 
   /** State at the newest block is that of the block that its endpoint is known to have, or of a later one. */
-  #sawState(upstream: Upstream): void {
+  #sawState(upstream: Upstream): number | null {
     const { name, need } = this.#operation
-    if (name !== 'other' || need.kind !== 'latest') return
+    if (name !== 'other' || need.kind !== 'latest') return null
     const { caller, network } = this.#request
     const height = upstream.heights.of(this.#shard)
-    if (height < 0 || height > this.#network.selector.ceiling(this.#shard)) return
+    if (height < 0 || height > this.#network.selector.ceiling(this.#shard)) return null
     this.#deps.callerHeights.raise(caller, network, this.#shard, 'latest', height)
+    return height
   }
 
   /**
@@ -198,6 +199,8 @@ interface CheckedHeight {
   readonly verdict: 'shown' | 'too-low' | 'too-high'
   /** The height to tell the caller. */
   readonly height: number | null
+  /** The height at which state counts as seen. */
+  readonly stateHeight?: number
 }
 
 export interface HeightGuardDeps extends AttemptDeps {
