@@ -220,11 +220,14 @@ describe('a block that is mined and not final', () => {
 
 test('a block that no chain can have yet is nothing that other callers know of', async () => {
   const lie: UpstreamHandler = { handle: () => Promise.resolve(resultOf('{"number":"0x3b9aca00","hash":"0x1"}')) }
-  const { cache, poll, tips, outcomeOf } = scene({ next: lie })
+  const { cache, poll, tips } = scene({ next: lie })
   await poll()
   await cache.handle(byNumber(1_000_000_000))
 
-  expect(await outcomeOf(byNumber(1_000_000_000, { caller: 'other' }))).toBe('hit')
+  const reply = await cache.handle(byNumber(1_000_000_000, { caller: 'other' }))
+
+  // A caller that sends this height back would wait for it at every Heartline.
+  expect(reply).toMatchObject({ cache: 'hit', height: null })
   expect(tips.get('other', 'ethereum', null, 'latest')).toBeNull()
 })
 

@@ -125,11 +125,9 @@ export function createCache({ next, board, clock, callerHeights }: CacheDeps): C
       const entry = entries.find(key, clock.monotonic())
       if (entry === null) return handleMiss(key, request)
       const { chain, height, endpoint } = entry
-      // A height too far ahead is a false claim and must not raise the caller's height.
-      if (height >= 0 && height <= chain.height + YOUNG_BLOCKS) {
-        callerHeights.raise(caller, network, chain.shard, 'latest', height)
-      }
-      const shown = height === -1 ? null : height
+      // A height too far ahead is a false claim. It does not count as seen, and callers must not send it back.
+      const shown = height >= 0 && height <= chain.height + YOUNG_BLOCKS ? height : null
+      if (shown !== null) callerHeights.raise(caller, network, chain.shard, 'latest', shown)
       return Promise.resolve(hit(entry.reply, endpoint, shown))
     },
 
