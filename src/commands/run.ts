@@ -1,10 +1,9 @@
-import { Command, CommanderError, InvalidArgumentError, Option } from 'commander'
+import { Command, CommanderError, Option } from 'commander'
 import { systemClock } from '../clock.ts'
-import { LONGEST_SILENCE_MS } from '../core/incident/silence.ts'
 import { FAMILIES, type Family, METACHAIN } from '../core/network.ts'
-import { parseDuration } from '../core/time.ts'
 import { LOG_LEVELS, type LogLevel } from '../log.ts'
 import { version } from '../version.ts'
+import { collect, duration, flag, silenceDuration, whole } from './arguments.ts'
 import { HELP, helpText } from './help.ts'
 import { type CommandIo, EXIT } from './io.ts'
 
@@ -26,12 +25,22 @@ interface ProbeFlags extends DiscoverFlags {
 /** Two signals within this time count as one, because a terminal and npm both forward a single Ctrl-C. */
 const SECOND_SIGNAL_MS = 1000
 
+/** Where a command runs: by default in this process and its terminal. */
+interface Surroundings {
+  readonly env?: NodeJS.ProcessEnv
+  readonly stdout?: NodeJS.WritableStream
+  readonly stderr?: NodeJS.WritableStream
+}
+
 /** Parses the command line, runs the command, and returns its exit status. */
-export async function run(argv: readonly string[], env: NodeJS.ProcessEnv = process.env): Promise<number> {
+export async function run(
+  argv: readonly string[],
+  { env = process.env, stdout = process.stdout, stderr = process.stderr }: Surroundings = {},
+): Promise<number> {
   const stopping = new AbortController()
   const io: CommandIo = {
-    out: (text) => void process.stdout.write(`${text}\n`),
-    err: (text) => void process.stderr.write(`${text}\n`),
+    out: (text) => void stdout.write(`${text}\n`),
+    err: (text) => void stderr.write(`${text}\n`),
     signal: stopping.signal,
   }
   let stoppingSince = 0
@@ -45,7 +54,7 @@ export async function run(argv: readonly string[], env: NodeJS.ProcessEnv = proc
   process.on('SIGTERM', stop).on('SIGINT', stop)
 
   // `heartline … | head` closes the pipe early. The exit status is that of a process ended by SIGPIPE.
-  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  stdout.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code !== 'EPIPE') throw error
     process.exit(128 + 13)
   })
@@ -61,6 +70,7 @@ export async function run(argv: readonly string[], env: NodeJS.ProcessEnv = proc
         .argParser(flag)
         .preset('true'),
     )
+    .configureOutput({ writeOut: (text) => void stdout.write(text), writeErr: (text) => void stderr.write(text) })
     .showHelpAfterError('Run with --help for usage.')
     .exitOverride()
     .enablePositionalOptions(false)
@@ -263,37 +273,4 @@ function ignore(): void {}
 
 function serveOverrides({ logLevel, apiAdminEnabled }: GlobalOptions) {
   return { ...(logLevel && { logLevel }), ...(apiAdminEnabled !== undefined && { admin: apiAdminEnabled }) }
-}
-
-/** Collects the values of a repeatable option. */
-function collect(value: string, values: readonly string[] = []): readonly string[] {
-  return [...values, value]
-}
-
-function flag(value: string): boolean {
-  if (value === 'true') return true
-  if (value === 'false') return false
-  throw new InvalidArgumentError('expected true or false')
-}
-
-function duration(text: string): number {
-  const ms = parseDuration(text)
-  if (ms === undefined) throw new InvalidArgumentError('expected a duration such as 500ms, 15s, 2m')
-  return ms
-}
-
-function silenceDuration(text: string): number {
-  const ms = parseDuration(text) ?? 0
-  if (ms < 1000 || ms > LONGEST_SILENCE_MS) throw new InvalidArgumentError('expected a duration from 1s to 30d')
-  return ms
-}
-
-function whole(least: number, most: number): (value: string) => number {
-  return (value) => {
-    const number = Number(value)
-    if (!Number.isInteger(number) || number < least || number > most) {
-      throw new InvalidArgumentError(`expected a whole number from ${least} to ${most}`)
-    }
-    return number
-  }
 }

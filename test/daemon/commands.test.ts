@@ -7,7 +7,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
 import { createChain } from '../../src/simulator/chain.ts'
 import { type SimulatedNode, startSimulatedNode } from '../../src/simulator/node.ts'
-import { removeFolder, runHeartline, startDaemon, temporaryFolder, until } from '../support/daemon.ts'
+import { removeFolder, runHeartline, runHere, startDaemon, temporaryFolder, until } from '../support/daemon.ts'
 
 const MAIN = fileURLToPath(new URL('../../dist/src/main.js', import.meta.url))
 const names = ['a', 'b', 'c']
@@ -53,7 +53,7 @@ describe('probe', () => {
     nodes[1]!.inject({ kind: 'lag', blocks: 12, gradual: false })
 
     for (const targets of [[], ['net'], ['net/b']]) {
-      const { status, out } = await runHeartline(['probe', '-c', file, ...targets])
+      const { status, out } = await runHere(['probe', '-c', file, ...targets])
 
       expect(status).toBe(1)
       expect(out).toMatch(/^net +b +degraded .* 12 blocks \(2\.4 min\) behind$/m)
@@ -78,7 +78,7 @@ describe('probe', () => {
   })
 
   test('of something that is not configured ends with 64', async () => {
-    const { status, err } = await runHeartline(['probe', '-c', file, 'net/missing'])
+    const { status, err } = await runHere(['probe', '-c', file, 'net/missing'])
 
     expect(status).toBe(64)
     expect(err).toContain('net/missing')
@@ -87,11 +87,11 @@ describe('probe', () => {
 
 describe('the other commands', () => {
   test('check-config says that a good file is good', async () => {
-    expect(await runHeartline(['check-config', '-c', file])).toMatchObject({ status: 0 })
+    expect(await runHere(['check-config', '-c', file])).toMatchObject({ status: 0 })
   })
 
   test('schema prints a JSON Schema', async () => {
-    const { status, out } = await runHeartline(['schema'])
+    const { status, out } = await runHere(['schema'])
 
     expect(status).toBe(0)
     expect(JSON.parse(out).properties.networks).toMatchObject({ type: 'array' })
@@ -107,12 +107,12 @@ describe('the other commands', () => {
     const db = new Database(copy, { readonly: true })
     expect(db.pragma('integrity_check', { simple: true })).toBe('ok')
     db.close()
-    expect((await runHeartline(['backup', copy, '-c', file])).status).toBe(64)
+    expect((await runHere(['backup', copy, '-c', file])).status).toBe(64)
     expect(await daemon.stop()).toBe(0)
   })
 
   test('a command without its file says which it needs', async () => {
-    const { status, err } = await runHeartline(['serve'], { env: { HEARTLINE_CONFIG: '' } })
+    const { status, err } = await runHere(['serve'], { env: { HEARTLINE_CONFIG: '' } })
 
     expect(status).toBe(64)
     expect(err).toContain('HEARTLINE_CONFIG')
@@ -125,11 +125,11 @@ describe('the other commands', () => {
     for (const command of ['serve', 'demo', 'probe', 'check-config', 'simulate', 'backup', 'schema']) {
       expect(out).toContain(command)
     }
-    expect(await runHeartline(['nonsense'])).toMatchObject({
+    expect(await runHere(['nonsense'])).toMatchObject({
       status: 64,
       err: expect.stringContaining("unknown command 'nonsense'"),
     })
-    expect((await runHeartline(['schema', 'nonsense'])).status).toBe(64)
+    expect((await runHere(['schema', 'nonsense'])).status).toBe(64)
   })
 
   test('simulate answers as a node until it is ended', async () => {

@@ -8,10 +8,11 @@ import { systemClock } from '../../src/clock.ts'
 import { createChain } from '../../src/simulator/chain.ts'
 import { MULTIVERSX_SHARDS } from '../../src/simulator/multiversx.ts'
 import { type NodeOptions, type SimulatedNode, startSimulatedNode } from '../../src/simulator/node.ts'
-import { removeFolder, runHeartline, temporaryFolder } from '../support/daemon.ts'
+import { removeFolder, runHeartline, runHere, temporaryFolder } from '../support/daemon.ts'
 
 let nodes: SimulatedNode[] = []
 let folder: string
+const file = () => join(folder, 'heartline.yaml')
 
 beforeEach(() => {
   folder = temporaryFolder()
@@ -45,7 +46,7 @@ test.each([
 ] as const)('probe --url finds out the chain of %o with blocks every %i ms', async (kind, blockTimeMs, network) => {
   const url = await start(kind, blockTimeMs)
 
-  const { status, out } = await runHeartline(['probe', '--url', url])
+  const { status, out } = await runHere(['probe', '--url', url])
 
   expect(status).toBeLessThan(2)
   expect(out).toMatch(STATE_ON_A_BUSY_MACHINE)
@@ -56,7 +57,7 @@ test.each([
 test('an observer is distinguished from a proxy, and its shard is known', async () => {
   const url = await start({ family: 'multiversx', kind: 'observer', shard: 1 }, 6000)
 
-  const { out } = await runHeartline(['probe', '--url', url])
+  const { out } = await runHere(['probe', '--url', url])
 
   expect(pasted(out).networks).toMatchObject([{ endpoints: [{ url, kind: 'observer', shard: 1 }] }])
 })
@@ -64,7 +65,7 @@ test('an observer is distinguished from a proxy, and its shard is known', async 
 test('the URL of a chain on an avalanchego node becomes a base URL', async () => {
   const url = await start({ family: 'avalanche', generation: 'new' }, 2000)
 
-  const { status, out } = await runHeartline(['probe', '--url', `${url}/ext/bc/C/rpc`])
+  const { status, out } = await runHere(['probe', '--url', `${url}/ext/bc/C/rpc`])
 
   expect(status).toBeLessThan(2)
   expect(pasted(out).networks).toMatchObject([{ family: 'avalanche', endpoints: [{ url }] }])
@@ -106,11 +107,11 @@ test('user and password of a URL are sent, and are in the file that init writes'
     return { jsonrpc: '2.0', id, result: method === 'eth_chainId' ? '0x1' : { number: '0x5', timestamp: '0x5' } }
   })
 
-  const { status } = await runHeartline(['init', '--url', `http://user:pa55word@${url}`], { cwd: folder })
+  const { status } = await runHere(['init', '--url', `http://user:pa55word@${url}`, '-c', file()])
 
   expect(status).toBe(0)
   expect([...seen]).toEqual([`Basic ${btoa('user:pa55word')}`])
-  expect(parse(readFileSync(join(folder, 'heartline.yaml'), 'utf8'))).toMatchObject({
+  expect(parse(readFileSync(file(), 'utf8'))).toMatchObject({
     networks: [{ endpoints: [{ url: `http://user:pa55word@${url}` }] }],
   })
 })
@@ -122,10 +123,10 @@ test.each(['constructor', '__proto__', 'My_Chain'])('a chain called %s gets a va
       : {},
   )
 
-  const { status } = await runHeartline(['init', '--url', `http://${url}`], { cwd: folder })
+  const { status } = await runHere(['init', '--url', `http://${url}`, '-c', file()])
 
   expect(status).toBe(0)
-  expect((await runHeartline(['check-config', '-c', 'heartline.yaml'], { cwd: folder })).status).toBe(0)
+  expect((await runHere(['check-config', '-c', file()])).status).toBe(0)
 })
 
 test('init writes no file that the daemon would refuse', async () => {
@@ -134,11 +135,11 @@ test('init writes no file that the daemon would refuse', async () => {
     return { jsonrpc: '2.0', id, result: method === 'eth_chainId' ? '0x0' : { number: '0x5', timestamp: '0x5' } }
   })
 
-  const { status, err } = await runHeartline(['init', '--url', `http://${url}`], { cwd: folder })
+  const { status, err } = await runHere(['init', '--url', `http://${url}`, '-c', file()])
 
   expect(status).toBe(70)
   expect(err).toContain('networks[0].chain_id')
-  expect(existsSync(join(folder, 'heartline.yaml'))).toBe(false)
+  expect(existsSync(file())).toBe(false)
 })
 
 test.each([
@@ -146,7 +147,7 @@ test.each([
   ['a family without a URL', ['-c', 'heartline.yaml', '--family', 'ethereum']],
   ['a URL with a fragment', ['--url', 'http://127.0.0.1:1/#top']],
 ])('probe with %s is a usage error', async (_what, args) => {
-  const { status, err } = await runHeartline(['probe', ...args])
+  const { status, err } = await runHere(['probe', ...args])
 
   expect(status).toBe(64)
   expect(err).not.toContain('127.0.0.1')
@@ -157,8 +158,8 @@ test('what is no node is said for each family, with exit status 2', async () => 
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const { port } = server.address() as AddressInfo
 
-  const { status, err } = await runHeartline(['probe', '--url', `http://127.0.0.1:${port}`])
-  const wrong = await runHeartline(['probe', '--url', 'not a url'])
+  const { status, err } = await runHere(['probe', '--url', `http://127.0.0.1:${port}`])
+  const wrong = await runHere(['probe', '--url', 'not a url'])
 
   server.close()
   expect(status).toBe(2)
@@ -176,17 +177,16 @@ test('init writes a private file with one network per chain, and never overwrite
 
   const { status, out } = await runHeartline(['init', ...urls], { cwd: folder })
 
-  const file = join(folder, 'heartline.yaml')
   expect(status).toBe(0)
-  expect(statSync(file).mode & 0o777).toBe(0o600)
+  expect(statSync(file()).mode & 0o777).toBe(0o600)
   expect(out).toContain('heartline serve -c heartline.yaml')
-  const { networks } = parse(readFileSync(file, 'utf8')) as { networks: { endpoints: object[] }[] }
+  const { networks } = parse(readFileSync(file(), 'utf8')) as { networks: { endpoints: object[] }[] }
   expect(networks.map(({ endpoints }) => endpoints.length)).toEqual([2, 2])
   expect(networks[1]!.endpoints[1]).toMatchObject({ url: plain, rpc_path: '/', checks: ['head'] })
-  expect((await runHeartline(['check-config', '-c', file])).status).toBe(0)
+  expect((await runHere(['check-config', '-c', file()])).status).toBe(0)
 
-  writeFileSync(file, 'mine')
-  const second = await runHeartline(['init', ...urls], { cwd: folder })
-  expect([second.status, readFileSync(file, 'utf8')]).toEqual([64, 'mine'])
-  expect((await runHeartline(['init'], { cwd: folder })).status).toBe(64)
+  writeFileSync(file(), 'mine')
+  const second = await runHere(['init', ...urls, '-c', file()])
+  expect([second.status, readFileSync(file(), 'utf8')]).toEqual([64, 'mine'])
+  expect((await runHere(['init'])).status).toBe(64)
 })
