@@ -2,7 +2,7 @@ import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
-import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
 import { run } from '../../src/commands/run.ts'
 import { createChain } from '../../src/simulator/chain.ts'
@@ -11,6 +11,7 @@ import {
   type RunningDaemon,
   removeFolder,
   runHeartline,
+  runHere,
   startDaemon,
   temporaryFolder,
   until,
@@ -19,7 +20,7 @@ import {
 const cleanups: (() => unknown)[] = []
 let nodes: SimulatedNode[] = []
 
-beforeEach(async () => {
+beforeAll(async () => {
   const chain = createChain({ clock: systemClock, seed: 'serve', blockTimeMs: 1000 })
   nodes = await Promise.all(
     ['a', 'b', 'c'].map((name) =>
@@ -29,6 +30,9 @@ beforeEach(async () => {
 })
 afterEach(async () => {
   for (const cleanup of cleanups.splice(0).reverse()) await cleanup()
+  for (const node of nodes) node.heal()
+})
+afterAll(async () => {
   await Promise.all(nodes.map((node) => node.stop()))
 })
 
@@ -79,38 +83,16 @@ describe('starting', () => {
       'networks:\n  - name: Bad Name\n    family: ethereum\n    endpoints:\n      - { name: a, url: "ftp://CANARY-7f3a.example" }\n      - { name: a, url: "http://127.0.0.1:1", colour: red }\n',
     )
 
-    for (const command of [['serve'], ['check-config']]) {
-      const { status, err } = await runHeartline([...command, '-c', file])
-
+    for (const { status, err } of [
+      await runHeartline(['serve', '-c', file]),
+      await runHere(['check-config', '-c', file]),
+    ]) {
       expect(status).toBe(78)
       expect(err).toContain('networks[0].name')
       expect(err).toContain('networks[0].endpoints[0].url')
       expect(err).toContain('networks[0].endpoints[1].colour: unknown key')
       expect(err).not.toContain('CANARY')
     }
-  })
-
-  test('over a store in use ends with 75, and the other daemon continues', async () => {
-    const daemon = await start(config(['a']))
-
-    const second = await runHeartline(['serve', '-c', join(daemon.folder, 'heartline.yaml')])
-
-    expect(second.status).toBe(75)
-    expect(second.err).toMatch(/store/)
-    expect((await daemon.get('/-/ready')).status).toBe(200)
-  })
-
-  test('on an address that is taken ends with 78 and a sentence', async () => {
-    const daemon = await start(config(['a']))
-    const folder = temporaryFolder()
-    cleanups.push(() => removeFolder(folder))
-    const file = join(folder, 'heartline.yaml')
-    writeFileSync(file, JSON.stringify({ ...config(['a']), server: { listen: new URL(daemon.url).host } }))
-
-    const { status, err } = await runHeartline(['serve', '-c', file])
-
-    expect(status).toBe(78)
-    expect(err).toContain('server.listen')
   })
 })
 
@@ -142,9 +124,7 @@ describe('stopping with open connections', () => {
   })
 })
 
-describe('reloading', () => {
-  const hangUp = (daemon: RunningDaemon) => daemon.process.kill('SIGHUP')
-
+describe('loading', () => {
   test('a SIGHUP while the program is still loading does not end it', async () => {
     const before = process.listenerCount('SIGHUP')
     const ended = run(['serve', '-c', '/no/such/file'])
@@ -153,20 +133,67 @@ describe('reloading', () => {
     expect(await ended).toBe(78)
     expect([loading, process.listenerCount('SIGHUP')]).toEqual([before + 1, before])
   })
-  const reloaded = (daemon: RunningDaemon, ok: 0 | 1) =>
+})
+
+describe('one daemon', () => {
+  let daemon: RunningDaemon
+  beforeAll(async () => {
+    daemon = await startDaemon(config(['a', 'b']))
+  })
+  afterAll(async () => {
+    await daemon.stop('SIGKILL')
+    removeFolder(daemon.folder)
+  })
+
+  const hangUp = () => daemon.process.kill('SIGHUP')
+
+  /** Gives the daemon this configuration, and waits until all of its endpoints are up. */
+  async function serveOnly(next: object): Promise<void> {
+    const count = () => daemon.log().split('configuration reloaded').length
+    const before = count()
+    daemon.rewrite(next)
+    hangUp()
+    await until(() => count() > before, 'it is reloaded')
+    await until(async () => {
+      const [net] = (await daemon.status()).networks
+      return net?.endpoints.every(({ state }) => state === 'up') ?? false
+    }, 'all are up')
+  }
+
+  test('over a store in use ends with 75, and the other daemon continues', async () => {
+    const second = await runHeartline(['serve', '-c', join(daemon.folder, 'heartline.yaml')])
+
+    expect(second.status).toBe(75)
+    expect(second.err).toMatch(/store/)
+    expect((await daemon.get('/-/ready')).status).toBe(200)
+  })
+
+  test('on an address that is taken ends with 78 and a sentence', async () => {
+    const folder = temporaryFolder()
+    cleanups.push(() => removeFolder(folder))
+    const file = join(folder, 'heartline.yaml')
+    writeFileSync(file, JSON.stringify({ ...config(['a']), server: { listen: new URL(daemon.url).host } }))
+
+    const { status, err } = await runHeartline(['serve', '-c', file])
+
+    expect(status).toBe(78)
+    expect(err).toContain('server.listen')
+  })
+
+  const reloaded = (ok: 0 | 1) =>
     until(
       async () => (await daemon.get('/metrics')).text.includes(`heartline_config_last_reload_successful ${ok}`),
       `the last reload is ${ok}`,
     )
 
   test('a good file is swapped in whole; what stays keeps its state', async () => {
-    const daemon = await start(config(['a', 'b']))
+    await serveOnly(config(['a', 'b']))
     nodes[0]!.inject({ kind: 'reset' })
     await until(async () => (await daemon.endpoint('net', 'a')).state === 'down', 'a is down')
     const { since } = await daemon.endpoint('net', 'a')
 
     daemon.rewrite(config(['a', 'c']))
-    hangUp(daemon)
+    hangUp()
 
     await until(async () => (await daemon.get('/api/v1/endpoints/net/c')).status === 200, 'c is there')
     // A busy machine may have polled it late: then it is unknown for a moment.
@@ -188,7 +215,7 @@ describe('reloading', () => {
         networks: [{ ...net, endpoints: net?.endpoints.map((own) => ({ ...own, labels: { region } })) }],
       }
     }
-    const daemon = await start(config(['a']))
+    await serveOnly(config(['a']))
     const count = async (labels: string) => {
       const line = `heartline_checks_total{${labels},check="head"} `
       const { text } = await daemon.get('/metrics')
@@ -203,10 +230,10 @@ describe('reloading', () => {
     const before = await count('network="net",endpoint="a"')
 
     daemon.rewrite(labelled('fra'))
-    hangUp(daemon)
+    hangUp()
     await until(async () => (await count('network="net",endpoint="a",label_region="fra"')) >= before, 'it has a label')
     daemon.rewrite(labelled('"nyc"'))
-    hangUp(daemon)
+    hangUp()
 
     const changed = 'network="net",endpoint="a",label_region="\\"nyc\\""'
     await until(async () => (await count(changed)) >= before, 'it has another label')
@@ -215,28 +242,26 @@ describe('reloading', () => {
   })
 
   test('a bad file changes nothing, and the metric says so until a good one comes', async () => {
-    const daemon = await start(config(['a', 'b']))
+    await serveOnly(config(['a', 'b']))
     const file = join(daemon.folder, 'heartline.yaml')
     const good = readFileSync(file, 'utf8')
 
     writeFileSync(file, good.replace('"family":"ethereum"', '"family":"CANARY-9b1c"'))
-    hangUp(daemon)
+    hangUp()
 
-    await reloaded(daemon, 0)
+    await reloaded(0)
     expect(daemon.log()).toContain('networks[0].family')
     expect(daemon.log()).not.toContain('CANARY')
     expect((await daemon.status()).networks[0]?.endpoints.map(({ state }) => state)).toEqual(['up', 'up'])
 
     writeFileSync(file, good)
-    hangUp(daemon)
-    await reloaded(daemon, 1)
+    hangUp()
+    await reloaded(1)
   })
-})
 
-describe('a node that hangs', () => {
-  test('is down, and stays down in every look, with short intervals too', async () => {
+  test('a node that hangs is down, and stays down in every look, with short intervals too', async () => {
+    await serveOnly(config(['a', 'b'], { poll: { interval: '1s' } }))
     nodes[0]!.inject({ kind: 'hang' })
-    const daemon = await start(config(['a', 'b'], { poll: { interval: '1s' } }))
     await until(async () => (await daemon.endpoint('net', 'a')).state === 'down', 'a is down')
 
     const seen = new Set<string>()
@@ -287,7 +312,7 @@ describe('a restart', () => {
       }
     }
     let known = 0
-    for (let round = 0; round < 5; round++) {
+    for (let round = 0; round < 3; round++) {
       const daemon = await startDaemon(config(['a', 'b', 'c'], { poll: { interval: '100ms', timeout: '100ms' } }), {
         folder,
       })
