@@ -197,14 +197,14 @@ describe('one daemon with a token', () => {
   })
 
   test('without a daemon, or with another token, a command says so in one sentence', async () => {
-    const nobody = await freePort()
+    const unused = await freePort()
     const file = (server: object) =>
       daemon?.rewrite({
         server: { listen: `127.0.0.1:${port}`, ...server },
         networks: [{ name: 'net', family: 'ethereum', endpoints: [{ name: 'own-1', url: node?.url }] }],
       })
 
-    file({ listen: `127.0.0.1:${nobody}` })
+    file({ listen: `127.0.0.1:${unused}` })
     const gone = await silence('list')
     file({ token: 'another-token' })
     const wrong = await silence('list')
@@ -214,7 +214,7 @@ describe('one daemon with a token', () => {
 
     expect([gone.status, gone.err.trim()]).toEqual([
       70,
-      `heartline: no daemon answers at http://127.0.0.1:${nobody}/: this command needs one that runs with the same configuration`,
+      `heartline: no daemon answers at http://127.0.0.1:${unused}/: this command needs one that runs with the same configuration`,
     ])
     expect([wrong.status, wrong.err.trim()]).toEqual([
       70,

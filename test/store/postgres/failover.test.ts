@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { beforeEach, describe, expect, onTestFinished, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { systemClock } from '../../../src/clock.ts'
 import { Secret } from '../../../src/secret.ts'
 import { createClusterTables } from '../../../src/store/postgres/cluster-tables.ts'
@@ -17,14 +17,15 @@ let primary: PostgresServer
 let standby: Standby
 let single: string
 
-beforeEach(async () => {
-  if (skip) return
+async function start(): Promise<void> {
   primary = await startPostgres()
-  onTestFinished(() => primary.remove())
   standby = await primary.startStandby()
-  onTestFinished(() => standby.remove())
   single = await primary.createDatabase()
-})
+}
+
+async function remove(): Promise<void> {
+  await Promise.all([primary?.remove(), standby?.remove()])
+}
 
 /** The address of both, as libpq writes it. */
 function both(first: PostgresServer, second: PostgresServer): string {
@@ -56,6 +57,9 @@ const isWritten = (store: Store) => {
 const upTo = (count: number) => Array.from({ length: count }, (_, height) => height)
 
 describe.skipIf(skip)('a store whose address has a primary and a standby', () => {
+  beforeEach(start)
+  afterEach(remove)
+
   test.each([
     ['first', () => both(primary, standby)],
     ['last', () => both(standby, primary)],
@@ -98,29 +102,42 @@ describe.skipIf(skip)('a store whose address has a primary and a standby', () =>
       kind: 'store-in-use',
     })
   })
+})
 
-  test.each([
-    ['of several', () => both(standby, primary)],
-    ['alone', () => at(standby)],
-  ])('waits if none accepts writes, and is refused in one sentence at a first start: a standby %s', async (_, url) => {
-    await primary.kill()
-
-    const opening = openPostgres(url())
-
-    await expect(opening).rejects.toMatchObject({
-      kind: 'unreachable',
-      message: 'no server of the address accepts writes: a standby only reads (25006)',
-    })
-  })
+describe.skipIf(skip)('opening a store whose address has a primary and a standby', () => {
+  beforeAll(start)
+  afterAll(remove)
 
   test('keeps what the first server says of a login, and does not ask the others', async () => {
     const url = both(primary, standby).replace('secret-of-postgres', 'wrong')
 
     await expect(openPostgres(url)).rejects.toMatchObject({ kind: 'refused-login' })
   })
+
+  describe('without its primary', () => {
+    beforeAll(() => primary.kill())
+
+    test.each([
+      ['of several', () => both(standby, primary)],
+      ['alone', () => at(standby)],
+    ])(
+      'waits if none accepts writes, and is refused in one sentence at a first start: a standby %s',
+      async (_, url) => {
+        const opening = openPostgres(url())
+
+        await expect(opening).rejects.toMatchObject({
+          kind: 'unreachable',
+          message: 'no server of the address accepts writes: a standby only reads (25006)',
+        })
+      },
+    )
+  })
 })
 
 describe.skipIf(skip)('members whose database fails over', () => {
+  beforeEach(start)
+  afterEach(remove)
+
   test('read everything again, because the new server counts its transactions differently', async () => {
     const database = await openDatabase(new Secret(both(primary, standby)), systemClock)
     onTestFinished(() => database.close())
