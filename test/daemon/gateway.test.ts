@@ -1,5 +1,5 @@
 import { Agent, request } from 'node:http'
-import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
 import { createChain } from '../../src/simulator/chain.ts'
 import { type SimulatedNode, startSimulatedNode } from '../../src/simulator/node.ts'
@@ -11,7 +11,7 @@ const OPERATOR = 'operator-0123456789abcdef'
 const cleanups: (() => unknown)[] = []
 let nodes: SimulatedNode[] = []
 
-beforeEach(async () => {
+async function startNodes(): Promise<void> {
   const chain = createChain({ clock: systemClock, seed: 'gateway', blockTimeMs: 500 })
   const sharded = createChain({ clock: systemClock, seed: 'sharded', blockTimeMs: 500, shards: [0, 1, 2, 4294967295] })
   const kinds = [
@@ -24,11 +24,12 @@ beforeEach(async () => {
   nodes = await Promise.all(
     kinds.map(([name, kind, of]) => startSimulatedNode({ clock: systemClock, chain: of, kind, name })),
   )
-})
-afterEach(async () => {
+}
+
+async function stopAll(): Promise<void> {
   for (const cleanup of cleanups.splice(0).reverse()) await cleanup()
   await Promise.all(nodes.map((node) => node.stop()))
-})
+}
 
 const at = (name: string) => nodes.find((node) => node.name === name)!
 
@@ -75,143 +76,162 @@ async function call(url: string, method: string, params: unknown, headers: Recor
   return { status: answer.status, headers: answer.headers, json: await answer.json() }
 }
 
-test('all five operations reach a node, and come back with its answer', async () => {
-  const { daemon, gateway } = await start(config(), { args: ['--api-admin-enabled=true'] })
-  const [eth, avax] = [`${gateway}/ethereum/${WALLET}`, `${gateway}/avalanche/${WALLET}`]
+describe('a daemon for each', () => {
+  beforeEach(startNodes)
+  afterEach(stopAll)
 
-  const block = await call(eth, 'eth_getBlockByNumber', ['latest', false])
-  expect(block.json).toMatchObject({ id: 'mine', result: { number: expect.stringMatching(/^0x/) } })
-  expect(block.headers.get('x-heartline-endpoint')).toMatch(/^eth-[ab]$/)
-  const { json: full } = await call(eth, 'eth_getBlockByNumber', [block.json.result.number, false])
-  const [hash] = full.result.transactions
-  expect((await call(eth, 'eth_getTransactionByHash', [hash])).json.result.hash).toBe(hash)
+  test('all five operations reach a node, and come back with its answer', async () => {
+    const { daemon, gateway } = await start(config(), { args: ['--api-admin-enabled=true'] })
+    const [eth, avax] = [`${gateway}/ethereum/${WALLET}`, `${gateway}/avalanche/${WALLET}`]
 
-  const liveness = await call(`${avax}/ext/health`, 'health.health', {}, { 'x-heartline-endpoint': 'avax-b' })
-  expect(liveness.headers.get('x-heartline-endpoint')).toBe('avax-b')
-  expect(liveness.json.result.healthy).toBe(true)
+    const block = await call(eth, 'eth_getBlockByNumber', ['latest', false])
+    expect(block.json).toMatchObject({ id: 'mine', result: { number: expect.stringMatching(/^0x/) } })
+    expect(block.headers.get('x-heartline-endpoint')).toMatch(/^eth-[ab]$/)
+    const { json: full } = await call(eth, 'eth_getBlockByNumber', [block.json.result.number, false])
+    const [hash] = full.result.transactions
+    expect((await call(eth, 'eth_getTransactionByHash', [hash])).json.result.hash).toBe(hash)
 
-  const alias = await call(
-    `${gateway}/avalanche/${OPERATOR}/ext/admin`,
-    'admin.alias',
-    { endpoint: 'bc/C', alias: 'mine' },
-    { 'x-heartline-endpoint': 'avax-b' },
-  )
-  expect(alias.json).toEqual({ jsonrpc: '2.0', id: 'mine', result: { success: true } })
-  const through = await call(`${avax}/ext/mine/rpc`, 'eth_chainId', [])
-  expect([through.json.result, through.headers.get('x-heartline-endpoint')]).toEqual(['0xa86a', 'avax-b'])
-  // The original goes on working, and the alias opens nothing else.
-  expect((await call(`${avax}/ext/bc/C/rpc`, 'eth_chainId', [])).json.result).toBe('0xa86a')
-  expect((await call(`${avax}/ext/mine/admin`, 'admin.alias', {})).status).toBe(404)
+    const liveness = await call(`${avax}/ext/health`, 'health.health', {}, { 'x-heartline-endpoint': 'avax-b' })
+    expect(liveness.headers.get('x-heartline-endpoint')).toBe('avax-b')
+    expect(liveness.json.result.healthy).toBe(true)
 
-  const status = await (await fetch(`${gateway}/multiversx/${WALLET}/network/status/1`)).json()
-  expect(status.data.status.erd_nonce).toBeGreaterThan(0)
-  const byNonce = `${gateway}/multiversx/${WALLET}/block/1/by-nonce/${status.data.status.erd_nonce - 3}`
-  const { data } = await (await fetch(byNonce)).json()
-  const byHash = await fetch(`${gateway}/multiversx/${WALLET}/block/1/by-hash/${data.block.hash}`)
-  expect((await byHash.json()).data.block.hash).toBe(data.block.hash)
-
-  const report = JSON.parse((await daemon.get('/api/v1/gateway')).text)
-  expect(report).toMatchObject({
-    enabled: true,
-    callers: [
-      { name: 'wallet', admin: false, networks: ['ethereum', 'avalanche', 'multiversx'] },
-      { name: 'operator', admin: true, networks: ['avalanche'], requests: 1, refused: 0 },
-    ],
-    aliases: [
-      { network: 'avalanche', alias: 'mine', target: 'bc/C', endpoint: 'avax-b', caller: 'operator', stale: null },
-    ],
-  })
-  expect(report.networks.map(({ name, endpoints }: any) => [name, endpoints.length])).toEqual([
-    ['ethereum', 2],
-    ['avalanche', 2],
-    ['multiversx', 1],
-  ])
-  const metrics = (await daemon.get('/metrics')).text
-  expect(metrics).toMatch(
-    /heartline_gateway_requests_total\{network="ethereum",operation="eth_getBlockByNumber",caller="wallet",outcome="answered"\} 2\n/,
-  )
-  expect(metrics).toMatch(
-    /heartline_gateway_attempts_total\{network="avalanche",endpoint="avax-b",operation="admin.alias",outcome="answered"\} 1\n/,
-  )
-  expect(metrics).toMatch(/heartline_gateway_eligible\{network="ethereum",endpoint="eth-a"\} 1\n/)
-  expect(metrics).toMatch(
-    /heartline_gateway_overhead_seconds_count\{network="ethereum",operation="eth_getBlockByNumber"\} 2\n/,
-  )
-  expect(metrics).toMatch(/heartline_gateway_requests_in_flight\{network="ethereum"\} 0\n/)
-})
-
-test('admin.alias is refused without the option, and of a caller who may not', async () => {
-  const { gateway } = await start(config())
-  const params = { endpoint: 'bc/C', alias: 'mine' }
-
-  const refused = await call(`${gateway}/avalanche/${OPERATOR}/ext/admin`, 'admin.alias', params)
-
-  expect([refused.status, refused.json.error.code]).toEqual([403, -32099])
-})
-
-describe('a reload', () => {
-  test('swaps callers and limits on connections that stay open, and says what waits for a restart', async () => {
-    const { daemon, gateway } = await start(config())
-    const agent = new Agent({ keepAlive: true, maxSockets: 1 })
-    cleanups.push(() => agent.destroy())
-    const body = '{"jsonrpc":"2.0","id":1,"method":"eth_chainId"}'
-    const ask = (id: string) =>
-      new Promise<[number | undefined, number | undefined]>((resolve, reject) => {
-        const headers = { 'content-type': 'application/json', 'content-length': body.length }
-        request(`${gateway}/ethereum/${id}`, { agent, method: 'POST', headers }, (answer) => {
-          const { localPort } = answer.socket
-          answer.resume().on('end', () => resolve([answer.statusCode, localPort]))
-        })
-          .on('error', reject)
-          .end(body)
-      })
-    const [before, port] = await ask(WALLET)
-    expect(before).toBe(200)
-
-    daemon.rewrite(config({ listen: '127.0.0.1:1', callers: [{ name: 'wallet', endpoint_id: `${WALLET}-new` }] }))
-    daemon.process.kill('SIGHUP')
-    await until(() => daemon.log().includes('configuration reloaded'), 'it is reloaded')
-
-    expect(await ask(WALLET)).toEqual([401, port])
-    expect(await ask(`${WALLET}-new`)).toEqual([200, port])
-    expect(daemon.log()).toMatch(/"keys":\["gateway.listen"\][^\n]*take effect after a restart/)
-    const metrics = (await daemon.get('/metrics')).text
-    expect(metrics).not.toContain('caller="operator"')
-  })
-})
-
-describe('stopping', () => {
-  test('lets the request in flight finish, and ends with 0', async () => {
-    const { daemon, gateway } = await start(config())
-    for (const node of nodes) if (node.name.startsWith('eth')) node.inject({ kind: 'slow', delayMs: 800 })
-    const inFlight = call(`${gateway}/ethereum/${WALLET}`, 'eth_getBlockByNumber', ['0x1', false])
-    await until(
-      async () => /gateway_requests_in_flight\{network="ethereum"\} 1/.test((await daemon.get('/metrics')).text),
-      'it is in flight',
+    const alias = await call(
+      `${gateway}/avalanche/${OPERATOR}/ext/admin`,
+      'admin.alias',
+      { endpoint: 'bc/C', alias: 'mine' },
+      { 'x-heartline-endpoint': 'avax-b' },
     )
+    expect(alias.json).toEqual({ jsonrpc: '2.0', id: 'mine', result: { success: true } })
+    const through = await call(`${avax}/ext/mine/rpc`, 'eth_chainId', [])
+    expect([through.json.result, through.headers.get('x-heartline-endpoint')]).toEqual(['0xa86a', 'avax-b'])
+    // The original goes on working, and the alias opens nothing else.
+    expect((await call(`${avax}/ext/bc/C/rpc`, 'eth_chainId', [])).json.result).toBe('0xa86a')
+    expect((await call(`${avax}/ext/mine/admin`, 'admin.alias', {})).status).toBe(404)
 
-    const ended = daemon.stop()
+    const status = await (await fetch(`${gateway}/multiversx/${WALLET}/network/status/1`)).json()
+    expect(status.data.status.erd_nonce).toBeGreaterThan(0)
+    const byNonce = `${gateway}/multiversx/${WALLET}/block/1/by-nonce/${status.data.status.erd_nonce - 3}`
+    const { data } = await (await fetch(byNonce)).json()
+    const byHash = await fetch(`${gateway}/multiversx/${WALLET}/block/1/by-hash/${data.block.hash}`)
+    expect((await byHash.json()).data.block.hash).toBe(data.block.hash)
 
-    expect((await inFlight).status).toBe(200)
-    expect(await ended).toBe(0)
+    const report = JSON.parse((await daemon.get('/api/v1/gateway')).text)
+    expect(report).toMatchObject({
+      enabled: true,
+      callers: [
+        { name: 'wallet', admin: false, networks: ['ethereum', 'avalanche', 'multiversx'] },
+        { name: 'operator', admin: true, networks: ['avalanche'], requests: 1, refused: 0 },
+      ],
+      aliases: [
+        { network: 'avalanche', alias: 'mine', target: 'bc/C', endpoint: 'avax-b', caller: 'operator', stale: null },
+      ],
+    })
+    expect(report.networks.map(({ name, endpoints }: any) => [name, endpoints.length])).toEqual([
+      ['ethereum', 2],
+      ['avalanche', 2],
+      ['multiversx', 1],
+    ])
+    const metrics = (await daemon.get('/metrics')).text
+    expect(metrics).toMatch(
+      /heartline_gateway_requests_total\{network="ethereum",operation="eth_getBlockByNumber",caller="wallet",outcome="answered"\} 2\n/,
+    )
+    expect(metrics).toMatch(
+      /heartline_gateway_attempts_total\{network="avalanche",endpoint="avax-b",operation="admin.alias",outcome="answered"\} 1\n/,
+    )
+    expect(metrics).toMatch(/heartline_gateway_eligible\{network="ethereum",endpoint="eth-a"\} 1\n/)
+    expect(metrics).toMatch(
+      /heartline_gateway_overhead_seconds_count\{network="ethereum",operation="eth_getBlockByNumber"\} 2\n/,
+    )
+    expect(metrics).toMatch(/heartline_gateway_requests_in_flight\{network="ethereum"\} 0\n/)
+  })
+
+  describe('stopping', () => {
+    test('lets the request in flight finish, and ends with 0', async () => {
+      const { daemon, gateway } = await start(config())
+      for (const node of nodes) if (node.name.startsWith('eth')) node.inject({ kind: 'slow', delayMs: 800 })
+      const inFlight = call(`${gateway}/ethereum/${WALLET}`, 'eth_getBlockByNumber', ['0x1', false])
+      await until(
+        async () => /gateway_requests_in_flight\{network="ethereum"\} 1/.test((await daemon.get('/metrics')).text),
+        'it is in flight',
+      )
+
+      const ended = daemon.stop()
+
+      expect((await inFlight).status).toBe(200)
+      expect(await ended).toBe(0)
+    })
+  })
+})
+
+describe('one daemon', () => {
+  let daemon: RunningDaemon
+  let gateway: string
+  beforeAll(async () => {
+    await startNodes()
+    const started = await start(config())
+    daemon = started.daemon
+    gateway = started.gateway
+  })
+  afterAll(stopAll)
+
+  async function reloadWith(changes: object): Promise<void> {
+    const count = () => daemon.log().split('configuration reloaded').length
+    const before = count()
+    daemon.rewrite(config(changes))
+    daemon.process.kill('SIGHUP')
+    await until(() => count() > before, 'it is reloaded')
+  }
+
+  test('admin.alias is refused without the option, and of a caller who may not', async () => {
+    const params = { endpoint: 'bc/C', alias: 'mine' }
+
+    const refused = await call(`${gateway}/avalanche/${OPERATOR}/ext/admin`, 'admin.alias', params)
+
+    expect([refused.status, refused.json.error.code]).toEqual([403, -32099])
+  })
+
+  describe('a reload', () => {
+    test('swaps callers and limits on connections that stay open, and says what waits for a restart', async () => {
+      const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+      onTestFinished(() => agent.destroy())
+      const body = '{"jsonrpc":"2.0","id":1,"method":"eth_chainId"}'
+      const ask = (id: string) =>
+        new Promise<[number | undefined, number | undefined]>((resolve, reject) => {
+          const headers = { 'content-type': 'application/json', 'content-length': body.length }
+          request(`${gateway}/ethereum/${id}`, { agent, method: 'POST', headers }, (answer) => {
+            const { localPort } = answer.socket
+            answer.resume().on('end', () => resolve([answer.statusCode, localPort]))
+          })
+            .on('error', reject)
+            .end(body)
+        })
+      const [before, port] = await ask(WALLET)
+      expect(before).toBe(200)
+
+      await reloadWith({ listen: '127.0.0.1:1', callers: [{ name: 'wallet', endpoint_id: `${WALLET}-new` }] })
+      onTestFinished(() => reloadWith({}))
+
+      expect(await ask(WALLET)).toEqual([401, port])
+      expect(await ask(`${WALLET}-new`)).toEqual([200, port])
+      expect(daemon.log()).toMatch(/"keys":\["gateway.listen"\][^\n]*take effect after a restart/)
+      const metrics = (await daemon.get('/metrics')).text
+      expect(metrics).not.toContain('caller="operator"')
+    })
   })
 
   test('an address that is taken ends with 78 and names its key', async () => {
-    const { gateway } = await start(config())
-
     await expect(startDaemon(config({ listen: new URL(gateway).host }))).rejects.toThrow(
       /ended with 78[^]*gateway\.listen: the address cannot be used/,
     )
   })
-})
 
-test('a node that is gone costs no caller an answer', async () => {
-  const { gateway } = await start(config())
-  const url = `${gateway}/ethereum/${WALLET}`
-  expect((await call(url, 'eth_blockNumber', [])).status).toBe(200)
+  test('a node that is gone costs no caller an answer', async () => {
+    const url = `${gateway}/ethereum/${WALLET}`
+    expect((await call(url, 'eth_blockNumber', [])).status).toBe(200)
 
-  await at('eth-a').stop()
-  const answers = await Promise.all(Array.from({ length: 50 }, () => call(url, 'eth_blockNumber', [])))
+    await at('eth-a').stop()
+    const answers = await Promise.all(Array.from({ length: 50 }, () => call(url, 'eth_blockNumber', [])))
 
-  expect(answers.map(({ status, json }) => [status, json.error])).toEqual(answers.map(() => [200, undefined]))
+    expect(answers.map(({ status, json }) => [status, json.error])).toEqual(answers.map(() => [200, undefined]))
+  })
 })
