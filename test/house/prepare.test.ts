@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import { cpSync, existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { checkout, createProject, type Ended, offlinePackage, type Project, runNode } from '../support/project.ts'
 
 let installed: Project
@@ -123,27 +123,33 @@ test.each([
   expect(names.filter((name) => existsSync(join(project.folder, `${name}.ran`)))).toEqual(['named'])
 })
 
-test('where Debian packages cannot be installed, each missing command is one loud line', async () => {
-  await prepare(['--for-tests'])
+describe('with all packages', () => {
+  let ready: Project
+  beforeAll(async () => {
+    ready = createProject({ copies: ['scripts', '.npmrc'] })
+    ready.write(offlinePackage({ part: '1.0.0' }))
+    await prepare(['--for-tests'], {}, ready)
+  })
+  afterAll(() => ready.remove())
 
-  const { status, stderr } = await prepare(['--for-tests'], { PATH: '/nowhere', CI: '' })
+  test('where Debian packages cannot be installed, each missing command is one loud line', async () => {
+    const { status, stderr } = await prepare(['--for-tests'], { PATH: '/nowhere', CI: '' }, ready)
 
-  const lines = stderr.trimEnd().split('\n')
-  expect(status).toBe(0)
-  const needed = readFileSync(join(checkout, 'scripts/system.mjs'), 'utf8').matchAll(/\{ command: '([\w-]+)'/g)
-  const missing = lines.map((line) => / !!! (\S+) is missing/.exec(line)?.[1])
-  // Those of PostgreSQL are found off the PATH, too.
-  const onPath = (name: string | undefined) => name !== 'initdb'
-  expect(missing.filter(onPath)).toEqual([...needed].map(([, name]) => name).filter(onPath))
-  expect(lines[0]).toBe(
-    'heartline: !!! promtool is missing: its tests will be SKIPPED. As root: apt-get install prometheus',
-  )
-})
+    const lines = stderr.trimEnd().split('\n')
+    expect(status).toBe(0)
+    const needed = readFileSync(join(checkout, 'scripts/system.mjs'), 'utf8').matchAll(/\{ command: '([\w-]+)'/g)
+    const missing = lines.map((line) => / !!! (\S+) is missing/.exec(line)?.[1])
+    // Those of PostgreSQL are found off the PATH, too.
+    const onPath = (name: string | undefined) => name !== 'initdb'
+    expect(missing.filter(onPath)).toEqual([...needed].map(([, name]) => name).filter(onPath))
+    expect(lines[0]).toBe(
+      'heartline: !!! promtool is missing: its tests will be SKIPPED. As root: apt-get install prometheus',
+    )
+  })
 
-test('under CI=true the missing command is announced as a failure', async () => {
-  await prepare(['--for-tests'])
+  test('under CI=true the missing command is announced as a failure', async () => {
+    const { stderr } = await prepare(['--for-tests'], { PATH: '/nowhere', CI: 'true' }, ready)
 
-  const { stderr } = await prepare(['--for-tests'], { PATH: '/nowhere', CI: 'true' })
-
-  expect(stderr).toContain('chromium-headless-shell is missing: its tests will FAIL')
+    expect(stderr).toContain('chromium-headless-shell is missing: its tests will FAIL')
+  })
 })

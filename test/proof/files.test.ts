@@ -33,8 +33,7 @@ const running: RunningDaemon[] = []
 beforeAll(async () => {
   nodes = await startNodes()
   all = mkdtempSync(join(tmpdir(), 'heartline-proof-'))
-  await leave('stopped', 'SIGTERM')
-  await leave('killed', 'SIGKILL')
+  await leaveBoth()
 })
 afterAll(async () => {
   await nodes.stop()
@@ -48,12 +47,22 @@ afterEach(async () => {
   await Promise.all(running.splice(0).map((daemon) => daemon.stop('SIGKILL')))
 })
 
-/** A store with some polls, whose daemon was ended so. */
-async function leave(name: 'stopped' | 'killed', signal: 'SIGTERM' | 'SIGKILL'): Promise<void> {
-  mkdirSync(join(all, name))
-  const daemon = await startDaemon(nodes.config, { folder: join(all, name) })
+/** A store with some polls, as its daemon leaves it when it is killed, and when it is stopped. */
+async function leaveBoth(): Promise<void> {
+  mkdirSync(join(all, 'stopped'))
+  const daemon = await startDaemon(nodes.config, { folder: join(all, 'stopped') })
   await untilFigures(daemon, ({ written }) => written > 30, 'polls are written')
-  await daemon.stop(signal)
+  daemon.process.kill('SIGSTOP')
+  await until(() => isHeld(daemon.process.pid ?? 0), 'none of its threads runs')
+  cpSync(join(all, 'stopped'), join(all, 'killed'), { recursive: true })
+  daemon.process.kill('SIGCONT')
+  await daemon.stop('SIGTERM')
+}
+
+/** Whether every thread of the process is stopped. */
+function isHeld(pid: number): boolean {
+  const threads = readdirSync(`/proc/${pid}/task`)
+  return threads.every((thread) => /^State:\s+T/m.test(readFileSync(`/proc/${pid}/task/${thread}/status`, 'utf8')))
 }
 
 function takeOver(name: 'stopped' | 'killed'): void {
