@@ -1,6 +1,6 @@
 import { readdirSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
 import { createChain } from '../../src/simulator/chain.ts'
 import { type SimulatedNode, startSimulatedNode } from '../../src/simulator/node.ts'
@@ -13,6 +13,8 @@ const DESCRIPTORS = 256
 /** Longer than the second between two looks of the daemon at its own memory. */
 const FLOOD_MS = 4000
 const WATCHDOG_MS = 5000
+/** Hundreds of sockets wait so long at once: a thousand connections a second. */
+const REOPEN_MS = 250
 
 let folder: string
 let nodes: SimulatedNode[] = []
@@ -21,7 +23,7 @@ let daemon: RunningDaemon
 let gateway: string
 let sockets: Socket[] = []
 
-beforeEach(async () => {
+beforeAll(async () => {
   const chain = createChain({ clock: systemClock, seed: 'flood', blockTimeMs: 500 })
   const kind = { family: 'ethereum' } as const
   nodes = await Promise.all(['a', 'b'].map((name) => startSimulatedNode({ clock: systemClock, chain, kind, name })))
@@ -53,8 +55,10 @@ beforeEach(async () => {
   gateway = /"url":"(http[^"]+)"[^\n]*"msg":"gateway listening"/.exec(daemon.log())![1]!
 })
 
-afterEach(async () => {
+afterEach(() => {
   for (const socket of sockets.splice(0)) socket.destroy()
+})
+afterAll(async () => {
   await daemon.stop('SIGKILL')
   await Promise.all(nodes.map((node) => node.stop()))
   removeFolder(folder)
@@ -69,7 +73,7 @@ async function flood(url: string, count: number, end: Promise<unknown>): Promise
     const socket = connect(Number(port), hostname)
     sockets.push(socket)
     socket.on('error', () => {})
-    socket.on('close', () => setTimeout(open, 50))
+    socket.on('close', () => setTimeout(open, REOPEN_MS))
   }
   for (let one = 0; one < count; one++) open()
   await end
