@@ -2,13 +2,13 @@ import { describe, expect, test } from 'vitest'
 import { HELP, helpText } from '../../src/commands/help.ts'
 import { EXIT } from '../../src/commands/io.ts'
 import { COMMANDS, heartlineCalls, problemOf } from '../support/command-lines.ts'
-import { runHeartline } from '../support/daemon.ts'
+import { runHeartline, runHere } from '../support/daemon.ts'
 
 describe.each(['', ...COMMANDS, 'caller new', 'notify test', 'silence list', 'silence end'])(
   'heartline %s --help',
   (command) => {
     test('has options, examples and exit statuses, in lines that fit a terminal', async () => {
-      const { status, out } = await runHeartline([...command.split(' ').filter((word) => word !== ''), '--help'])
+      const { status, out } = await runHere([...command.split(' ').filter((word) => word !== ''), '--help'])
 
       expect(status).toBe(0)
       for (const section of ['Usage: heartline', 'Options:', 'Examples:', 'Exit status:'])

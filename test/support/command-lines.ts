@@ -1,4 +1,4 @@
-import { runHeartline } from './daemon.ts'
+import { runHere } from './daemon.ts'
 
 /** How a checkout, an installed package and a container call the same command. */
 const CALLED =
@@ -35,7 +35,7 @@ const helps = new Map<string, Promise<string>>()
 
 function helpOf(command: string): Promise<string> {
   const words = command === '' ? [] : command.split(' ')
-  const known = helps.get(command) ?? runHeartline([...words, '--help']).then(({ out }) => out)
+  const known = helps.get(command) ?? runHere([...words, '--help']).then(({ out }) => out)
   helps.set(command, known)
   return known
 }
