@@ -108,7 +108,7 @@ describe('pages that many clients want at once', () => {
     expect(drawn).toBe(1)
   })
 
-  test('are refused while 128 of one client wait, and nobody else is', async () => {
+  test('are refused while 128 of one client wait, and those of others are not', async () => {
     const fake = createFakeClock()
     const turns = new DrawingTurns(fake)
     const hang = () => new Promise<void>(() => {})

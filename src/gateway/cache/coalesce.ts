@@ -51,10 +51,8 @@ export function createCoalescer(deps: CoalescerDeps): UpstreamHandler {
 
   /** Replaces the leader's waiting time with the follower's, all of which was spent waiting for nodes. */
   function withWait(reply: Reply, joinedAt: number): Reply {
-    return { ...reply, nodeMs: waitedSince(joinedAt) }
+    return { ...reply, nodeMs: clock.monotonic() - joinedAt }
   }
-
-  const waitedSince = (joinedAt: number) => clock.monotonic() - joinedAt
 
   /** Whether the answer may be shown to this caller; if so, its height counts as seen. */
   function accepts(
@@ -64,15 +62,13 @@ export function createCoalescer(deps: CoalescerDeps): UpstreamHandler {
   ): boolean {
     const shown = answerHeight(request, reply)
     const { caller, network } = request
-    const { name, need } = chainOperationOf(request)
+    const shard = shardOf(chainOperationOf(request).need)
     if (shown === null) {
-      if (name !== 'other' || need.kind !== 'latest' || reply.kind !== 'result') return true
       // Not all that the leader has seen by now, because that may be a block of another answer.
       const seen = reply.stateHeight ?? null
-      if (seen !== null) raiseByRepeat(callerHeights, request, need.shard, 'latest', seen)
+      if (seen !== null) raiseByRepeat(callerHeights, request, shard, 'latest', seen)
       return true
     }
-    const shard = shardOf(need)
     const seen = shown.isHead ? lowestAllowed(callerHeights, request, shard, shown.tag) : null
     if (seen !== null && shown.height < seen) return false
     // Heights not recorded for the leader were implausible; one false claim must not affect every caller.

@@ -69,8 +69,8 @@ export class HeightGuard {
   check({ reply, upstream, degraded }: NodeAnswer): CheckedHeight {
     const shown = answerHeight(this.#request, reply)
     if (shown === null) {
-      const stateHeight = reply.kind === 'result' ? this.#sawState(upstream) : null
-      return stateHeight === null ? NO_HEIGHT : { ...NO_HEIGHT, stateHeight }
+      if (reply.kind !== 'result') return NO_HEIGHT
+      return { verdict: 'shown', height: null, stateHeight: this.#sawState(upstream) }
     }
     const { clock, callerHeights, staleAnswers } = this.#deps
     const { caller, network } = this.#request
@@ -200,7 +200,7 @@ interface CheckedHeight {
   /** The height to tell the caller. */
   readonly height: number | null
   /** The height at which state counts as seen. */
-  readonly stateHeight?: number
+  readonly stateHeight?: number | null
 }
 
 export interface HeightGuardDeps extends AttemptDeps {
