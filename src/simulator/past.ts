@@ -57,8 +57,9 @@ export function createPast(until: UnixMs): Past {
       const beginnings = stories.map(({ from }) => from - NEAR_MS)
       while (at < until) {
         tellStories()
-        const isDense = stories.some(({ from, to }) => from - NEAR_MS <= at && at <= to + NEAR_MS)
-        const stepMs = isDense ? MINUTE_MS : stepBefore(until - at)
+        const isWithin = (marginMs: number) =>
+          stories.some(({ from, to }) => from - marginMs <= at && at <= to + marginMs)
+        const stepMs = isWithin(SOON_MS) ? MINUTE_MS : isWithin(NEAR_MS) ? 5 * MINUTE_MS : stepBefore(until - at)
         if (!stories.some(({ fault, isOn }) => isOn && fault === 'heartline-off')) yield stepMs
         at = Math.min(at + stepMs, beginnings.find((beginning) => beginning > at) ?? until)
       }
@@ -90,8 +91,10 @@ const MINUTE_MS = 60_000
 const HOUR_MS = 60 * MINUTE_MS
 const DAY_MS = 24 * HOUR_MS
 const PAST_MS = 90 * DAY_MS
-/** The page shows an hour before and after an incident. */
+/** The page shows an hour before and after an incident, in steps of five minutes. */
 const NEAR_MS = 65 * MINUTE_MS
+/** A chain's pace is known before a story, and its incident closed after it. */
+const SOON_MS = 10 * MINUTE_MS
 
 /** One poll in each step of the charts of a day and of a week. */
 function stepBefore(leftMs: number): number {
