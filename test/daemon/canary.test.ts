@@ -14,6 +14,7 @@ import {
   type RunningDaemon,
   removeFolder,
   runHeartline,
+  runHere,
   startDaemon,
   temporaryFolder,
   until,
@@ -363,6 +364,12 @@ describe.runIf(requirePackage('openssl', 'openssl'))('no secret is in', () => {
     for (const cleanup of cleanups.splice(0).reverse()) await cleanup()
   })
 
+  /** What could bring a second daemon into this process runs in its own. */
+  function heartline(command: string, ...rest: readonly string[]) {
+    const run = command === 'serve' ? runHeartline : runHere
+    return run([command, ...rest, '-c', join(folder, 'heartline.yaml')], { env: ENV })
+  }
+
   /** The live events, from now on. */
   function listen() {
     const heard = { text: '', end() {} }
@@ -465,7 +472,7 @@ describe.runIf(requirePackage('openssl', 'openssl'))('no secret is in', () => {
       return [...channels.map(({ last_error: error }) => error), heartbeat.last_error]
     }
     await until(async () => (await failures()).every((error) => error !== null), 'every channel has failed', 60_000)
-    commands.push(await runHeartline(['notify', 'test', '-c', join(folder, 'heartline.yaml')], { env: ENV }))
+    commands.push(await heartline('notify', 'test'))
 
     expect((await failures()).filter((error) => error?.includes('[redacted]')).length).toBeGreaterThan(5)
     // The secrets were sent to where they belong: else there would be nothing to repeat.
@@ -626,7 +633,7 @@ describe.runIf(requirePackage('openssl', 'openssl'))('no secret is in', () => {
       ['silence', 'end', TOKEN],
       ['note', TOKEN, 'x'],
     ]) {
-      ours.push(await runHeartline([...args, '-c', file], { env: ENV }))
+      ours.push(await heartline(...args))
     }
     writeFileSync(file, before)
     commands.push(...ours)
@@ -683,7 +690,7 @@ describe.runIf(requirePackage('openssl', 'openssl'))('no secret is in', () => {
       search(`log after bad file ${at}`, news())
       // Commands find the same problems as a reload: they take turns.
       const command = at % 3 === 0 ? ['check-config', 'probe', 'serve'][(at / 3) % 3] : undefined
-      if (command !== undefined) commands.push(await runHeartline([command, '-c', file], { env: ENV }))
+      if (command !== undefined) commands.push(await heartline(command))
     }
     const logged = daemon.log().length
     writeFileSync(file, good.replace('"limited"', '"renamed"'))
@@ -695,7 +702,6 @@ describe.runIf(requirePackage('openssl', 'openssl'))('no secret is in', () => {
   })
 
   test('what the commands say', { timeout: 240_000 }, async () => {
-    const file = join(folder, 'heartline.yaml')
     for (const args of [
       ['check-config'],
       ['probe'],
@@ -706,8 +712,7 @@ describe.runIf(requirePackage('openssl', 'openssl'))('no secret is in', () => {
       ['backup', join(folder, 'copy.db')],
       ['backup', join(folder, 'copy.db')],
     ]) {
-      const [command = '', ...rest] = args
-      commands.push(await runHeartline([command, ...rest, '-c', file], { env: ENV }))
+      commands.push(await heartline(...args))
     }
 
     const told = commands.map(({ out, err }) => `${out}\n${err}`.replaceAll(canaries.of('argument').toLowerCase(), ''))
