@@ -365,9 +365,9 @@ describe.runIf(requirePackage('openssl', 'openssl'))('no secret is in', () => {
   })
 
   /** What could bring a second daemon into this process runs in its own. */
-  function heartline(command: string, ...rest: readonly string[]) {
-    const run = command === 'serve' ? runHeartline : runHere
-    return run([command, ...rest, '-c', join(folder, 'heartline.yaml')], { env: ENV })
+  function heartline(...args: readonly string[]) {
+    const run = args[0] === 'serve' ? runHeartline : runHere
+    return run([...args, '-c', join(folder, 'heartline.yaml')], { env: ENV })
   }
 
   /** The live events, from now on. */
