@@ -4,6 +4,7 @@ import { promisify } from 'node:util'
 import { describe, expect, type TestContext, test, vi } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
 import type { SimulatedNode } from '../../src/simulator/node.ts'
+import { bundled } from '../support/bundled.ts'
 import type { Seen } from './children/cut-off.ts'
 import { INTERVAL_MS, isAllUp, type Look, openScene, type Scene } from './scene.ts'
 
@@ -98,7 +99,7 @@ describe.concurrent('our own network', () => {
   test.skipIf(!canIsolate())(
     'that is not up yet, or loses all its routes, is distinguished from nodes that are gone',
     async () => {
-      const command = ['-n', process.execPath, '--import', 'tsx', CUT_OFF]
+      const command = ['-n', process.execPath, await bundled(CUT_OFF)]
 
       const { stdout } = await promisify(execFile)('unshare', command)
       const { early, cut, later, back } = JSON.parse(stdout) as Record<'early' | 'cut' | 'later' | 'back', Seen>

@@ -4,6 +4,7 @@ import { copyFileSync, existsSync, mkdirSync, readFileSync, rmSync } from 'node:
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { systemClock } from '../../src/clock.ts'
+import { bundled } from '../support/bundled.ts'
 import { lastAcknowledged, readWritten } from './written.ts'
 
 /** One life of a writing process, ended by kill -9, and what was found after it. */
@@ -36,10 +37,11 @@ interface KillOptions {
 export async function* killWhileWriting(options: KillOptions): AsyncGenerator<KillCycle> {
   const { cycles, directory, random, leastMs, mostMs, from } = options
   const path = join(directory, 'store.db')
+  const program = await bundled(CHILD)
   let next = 0
   for (let cycle = 0; cycle < cycles; cycle++) {
     const side = join(directory, `side-${cycle}`)
-    const args = ['--import', 'tsx', CHILD, path, side, String(next), 'Infinity', from]
+    const args = [program, path, side, String(next), 'Infinity', from]
     const child = spawn(process.execPath, args, { stdio: 'inherit' })
     const ended = once(child, 'exit')
     const deadline = systemClock.monotonic() + START_WITHIN_MS

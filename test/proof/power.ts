@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { readMigrations, SQLITE_MIGRATIONS } from '../../src/store/migrations.ts'
 import { openDatabase } from '../../src/store/sqlite/database.ts'
+import { bundled } from '../support/bundled.ts'
 import { compileFaults } from './faults.ts'
 import { lastAcknowledged, readWritten, UNLIMITED } from './written.ts'
 
@@ -54,7 +55,7 @@ export async function recordWrites(directory: string, batches: number): Promise<
     { ...made, call: 's', data: Buffer.alloc(0) },
   ]
   const log = join(disk, 'writes')
-  const args = ['--import', 'tsx', CHILD, path, join(disk, 'side'), '0', String(batches)]
+  const args = [await bundled(CHILD), path, join(disk, 'side'), '0', String(batches)]
   const env = { ...process.env, LD_PRELOAD: library, HEARTLINE_WRITES: log }
   const [status, signal] = (await once(spawn(process.execPath, args, { env, stdio: 'inherit' }), 'exit')) as unknown[]
   if (signal !== 'SIGKILL') throw new Error(`the child ended with ${String(status)}`)

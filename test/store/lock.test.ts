@@ -7,6 +7,7 @@ import { expect, test } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
 import { takeLock } from '../../src/store/sqlite/disk.ts'
 import { StoreError } from '../../src/store/store.ts'
+import { bundled } from '../support/bundled.ts'
 import { BASE, opened, temporaryDirectory } from './setting.ts'
 
 const CHILD = fileURLToPath(new URL('./children/write.ts', import.meta.url))
@@ -15,7 +16,7 @@ test('a store that another process has open is rejected at once; after kill -9 i
   const directory = temporaryDirectory()
   const path = join(directory, 'store.db')
   const side = join(directory, 'side')
-  const child = spawn(process.execPath, ['--import', 'tsx', CHILD, path, side, String(BASE)], { stdio: 'inherit' })
+  const child = spawn(process.execPath, [await bundled(CHILD), path, side, String(BASE)], { stdio: 'inherit' })
   const ended = once(child, 'exit')
   const deadline = systemClock.monotonic() + 15_000
   while (!existsSync(side) && systemClock.monotonic() < deadline) await systemClock.sleep(10)

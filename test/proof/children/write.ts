@@ -1,5 +1,4 @@
 import { appendFileSync } from 'node:fs'
-import { fileURLToPath, pathToFileURL } from 'node:url'
 import { systemClock } from '../../../src/clock.ts'
 import { incidentAt, pollAt, RETENTION, ROWS_IN_BATCH, UNLIMITED, WRITTEN_ENDPOINT } from '../written.ts'
 
@@ -8,9 +7,9 @@ import { incidentAt, pollAt, RETENTION, ROWS_IN_BATCH, UNLIMITED, WRITTEN_ENDPOI
  * many batches. What was acknowledged goes to a side file: how long opening took, then each batch's last poll.
  */
 const [path = '', side = '', first = '0', batches = 'Infinity', from = 'src'] = process.argv.slice(2)
-const file = from === 'dist' ? '../../../dist/modules/src/store/open-store.js' : '../../../src/store/open-store.ts'
-const module = pathToFileURL(fileURLToPath(new URL(file, import.meta.url))).href
-const { openStore }: typeof import('../../../src/store/open-store.ts') = await import(module)
+const built = new URL('../../../dist/modules/src/store/open-store.js', import.meta.url).href
+const { openStore }: typeof import('../../../src/store/open-store.ts') =
+  from === 'dist' ? await import(built) : await import('../../../src/store/open-store.ts')
 
 const quiet = () => undefined
 const log = { debug: quiet, info: quiet, warn: quiet, error: quiet }
