@@ -1,17 +1,17 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type Anvil, startAnvil } from '../support/anvil.ts'
-import { type EndpointView, type RunningDaemon, removeFolder, startDaemon, until } from '../support/daemon.ts'
+import { type Daemon, type EndpointView, removeFolder, startDaemonHere, until } from '../support/daemon.ts'
 
 const INTERVAL_MS = 1000
 const names = ['one', 'two', 'three']
 let anvils: Anvil[] = []
-let daemon: RunningDaemon
+let daemon: Daemon
 
 beforeAll(async () => {
   const timestamp = Math.floor(Date.now() / 1000) - 1000
   anvils = await Promise.all(names.map(() => startAnvil({ timestamp })))
   for (const anvil of anvils) await anvil.mine(50)
-  daemon = await startDaemon({
+  daemon = await startDaemonHere({
     poll: { interval: `${INTERVAL_MS}ms`, timeout: `${INTERVAL_MS}ms` },
     networks: [
       {

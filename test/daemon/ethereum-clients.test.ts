@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { startAnvil, startOtherNode } from '../support/anvil.ts'
-import { removeFolder, startDaemon, until } from '../support/daemon.ts'
+import { removeFolder, startDaemonHere, until } from '../support/daemon.ts'
 
 test('three real clients say each in its own way that they do not sync and have no peers; what is not offered is no fault', async () => {
   const [anvil, ganache, hardhat] = await Promise.all([
@@ -10,7 +10,7 @@ test('three real clients say each in its own way that they do not sync and have 
   ])
   const nodes = { anvil, ganache, hardhat }
   onTestFinished(async () => void (await Promise.all(Object.values(nodes).map((node) => node.stop()))))
-  const daemon = await startDaemon({
+  const daemon = await startDaemonHere({
     // On a busy machine, too, no answer is late, and no chain stands still.
     poll: { interval: '2s', timeout: '2s' },
     networks: Object.entries(nodes).map(([name, { url }]) => ({

@@ -7,10 +7,13 @@ import { createChain, type SimulatedChain } from '../../src/simulator/chain.ts'
 import { type SimulatedNode, startSimulatedNode } from '../../src/simulator/node.ts'
 import { startAlertmanager } from '../support/alertmanager.ts'
 import {
+  type Daemon,
   type RunningDaemon,
   removeFolder,
   runHeartline,
+  runHere,
   startDaemon,
+  startDaemonHere,
   temporaryFolder,
   until,
 } from '../support/daemon.ts'
@@ -38,6 +41,7 @@ let chain: SimulatedChain
 let nodes: Record<Name, SimulatedNode>
 const servers: Server[] = []
 let daemon: RunningDaemon | null = null
+let here: Daemon | null = null
 
 const start = (name: Name, port = 0): Promise<SimulatedNode> =>
   startSimulatedNode({ clock: systemClock, chain, kind: { family: 'ethereum' }, name, host: HOSTS[name], port })
@@ -72,8 +76,8 @@ beforeEach(async () => {
   nodes = { a: await start('a'), b: await start('b'), c: await start('c') }
 })
 afterEach(async () => {
-  await daemon?.stop('SIGKILL')
-  daemon = null
+  await Promise.all([daemon?.stop('SIGKILL'), here?.stop()])
+  daemon = here = null
   for (const server of servers.splice(0)) {
     server.closeAllConnections()
     server.close()
@@ -99,6 +103,11 @@ async function serve(notify: object, poll?: object, gateway?: object): Promise<R
   return daemon
 }
 
+async function serveHere(notify: object, poll?: object): Promise<Daemon> {
+  here = await startDaemonHere(configOf(notify, poll), { folder })
+  return here
+}
+
 /** For commands that need no daemon. */
 function writeConfig(notify: object): string {
   const file = `${folder}/heartline.yaml`
@@ -111,7 +120,7 @@ const hook = (name: string, url: string) => ({ name, type: 'webhook', url })
 test('a channel that hangs keeps no other channel and no poll waiting', async () => {
   const [hanging, good] = [await startSink(), await startSink()]
   hanging.answer = 'hang'
-  const running = await serve({ channels: [hook('hanging', hanging.url), hook('good', good.url)] })
+  const running = await serveHere({ channels: [hook('hanging', hanging.url), hook('good', good.url)] })
 
   await nodes.a.stop()
   await until(() => good.told.some(({ type }) => type === 'incident.opened'), 'the other channel hears of it')
@@ -195,7 +204,7 @@ async function startPinged() {
 
 test('the heartbeat stops while polls are late, and goes on when they are on time again', async () => {
   const pinged = await startPinged()
-  await serve({ heartbeat: { url: pinged.url, every: '1s' } }, { interval: '2s', timeout: '2s', concurrency: 1 })
+  await serveHere({ heartbeat: { url: pinged.url, every: '1s' } }, { interval: '2s', timeout: '2s', concurrency: 1 })
   await until(() => pinged.beats > 1, 'the heartbeat beats')
 
   // One poll at a time, and each takes nearly an interval.
@@ -214,7 +223,7 @@ test('the heartbeat stops while polls are late, and goes on when they are on tim
 test('the heartbeat stops when no node can be reached, and every channel hears that Heartline is impaired', async () => {
   const sink = await startSink()
   const pinged = await startPinged()
-  await serve({
+  await serveHere({
     channels: [hook('hook', sink.url)],
     routes: [{ networks: ['net'], channels: [] }],
     heartbeat: { url: pinged.url, every: '1s' },
@@ -285,8 +294,8 @@ test('`notify test` sends through the chosen channels, and its status says wheth
   const file = writeConfig({ channels: [hook('good', good.url), hook('bad', bad.url)] })
 
   const one = await runHeartline(['notify', 'test', 'good', '-c', file])
-  const both = await runHeartline(['notify', 'test', '-c', file])
-  const unknown = await runHeartline(['notify', 'test', 'pager', '-c', file])
+  const both = await runHere(['notify', 'test', '-c', file])
+  const unknown = await runHere(['notify', 'test', 'pager', '-c', file])
 
   expect([one.status, one.out]).toEqual([0, 'good: sent\n'])
   expect([both.status, both.out]).toEqual([1, 'good: sent\nbad: failed: answered HTTP 500\n'])
@@ -349,7 +358,7 @@ test.runIf(requirePackage('prometheus-alertmanager', 'prometheus-alertmanager'))
     const alertmanager = await startAlertmanagerWithReceiver()
     const channels = [{ name: 'am', type: 'alertmanager', urls: [alertmanager.url] }]
     // For busy machines: the node must not miss two deadlines in a row before it is stopped.
-    const running = await serve({ channels }, { interval: '2s', timeout: '2s' })
+    const running = await serveHere({ channels }, { interval: '2s', timeout: '2s' })
     const openedAt = async () => {
       const { text } = await running.get('/api/v1/incidents?endpoint=a')
       return (JSON.parse(text) as { incidents: { opened_at: string }[] }).incidents[0]?.opened_at ?? ''

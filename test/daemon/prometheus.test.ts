@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
 import { startDemoNodes } from '../../src/simulator/demo.ts'
-import { type RunningDaemon, removeFolder, startDaemon, until } from '../support/daemon.ts'
+import { type Daemon, removeFolder, startDaemonHere, until } from '../support/daemon.ts'
 import { freePort } from '../support/free-port.ts'
 import { requirePackage } from '../support/system-package.ts'
 
@@ -52,7 +52,7 @@ async function startPrometheus(folder: string, scrapeConfigs: readonly object[])
 }
 
 /** What stands between a scraper and the daemon when the scraper is to be given the text format, and what it was given. */
-async function textOnly(daemon: RunningDaemon) {
+async function textOnly(daemon: Daemon) {
   const types: (string | null)[] = []
   const server = createServer((request, response) => {
     void fetch(`${daemon.url}${request.url}`, { headers: { accept: 'text/plain;version=0.0.4' } }).then(
@@ -72,7 +72,7 @@ const names = (series: readonly Series[]) => series.map(({ metric: { network, en
 describe.skipIf(!hasPrometheus || !hasPromtool)('a real Prometheus', () => {
   test('scrapes a daemon over nodes of all three families, finds nothing to object to, and stores what the page says', async () => {
     const nodes = await startDemoNodes({ clock: systemClock })
-    const daemon = await startDaemon(nodes.config)
+    const daemon = await startDaemonHere(nodes.config)
     const target = new URL(daemon.url).host
     const prometheus = await startPrometheus(daemon.folder, [
       { job_name: 'heartline', static_configs: [{ targets: [target] }] },
@@ -115,7 +115,7 @@ describe.skipIf(!hasPrometheus || !hasPromtool)('a real Prometheus', () => {
 
   test('reads the same series from OpenMetrics as from the text format', async () => {
     const nodes = await startDemoNodes({ clock: systemClock })
-    const daemon = await startDaemon(nodes.config)
+    const daemon = await startDaemonHere(nodes.config)
     const text = await textOnly(daemon)
     const { query, stop } = await startPrometheus(daemon.folder, [
       { job_name: 'openmetrics', static_configs: [{ targets: [new URL(daemon.url).host] }] },
@@ -157,10 +157,11 @@ describe.skipIf(!hasPrometheus || !hasPromtool)('a real Prometheus', () => {
   test('finds every endpoint by /sd and probes it by /probe, with the token alone', async () => {
     const token = 'a-token-of-sixteen-or-more'
     const nodes = await startDemoNodes({ clock: systemClock })
-    const daemon = await startDaemon(
-      { ...nodes.config, server: { listen: '127.0.0.1:0', token } },
-      { args: ['--log-level', 'info'] },
-    )
+    const daemon = await startDaemonHere({
+      ...nodes.config,
+      log: { level: 'info' },
+      server: { listen: '127.0.0.1:0', token },
+    })
     const { host } = new URL(daemon.url)
     // Prometheus 2.42 fills in `Bearer` for scrapes, not for discovery.
     const authorization = { type: 'Bearer', credentials: token }

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
 import { createChain } from '../../src/simulator/chain.ts'
 import { type SimulatedNode, startSimulatedNode } from '../../src/simulator/node.ts'
-import { type RunningDaemon, removeFolder, startDaemon, until } from '../support/daemon.ts'
+import { type Daemon, removeFolder, startDaemonHere, until } from '../support/daemon.ts'
 import { checkout } from '../support/project.ts'
 import { requirePackage } from '../support/system-package.ts'
 import { type Prometheus, startPrometheus } from './prometheus.ts'
@@ -16,7 +16,7 @@ const read = (name: string) => readFileSync(join(checkout, 'grafana/prometheus',
 
 describe.skipIf(!hasPrometheus)('the example configurations in a real Prometheus', () => {
   let nodes: readonly SimulatedNode[]
-  let daemon: RunningDaemon
+  let daemon: Daemon
   let host: string
   const running: Prometheus[] = []
 
@@ -25,7 +25,7 @@ describe.skipIf(!hasPrometheus)('the example configurations in a real Prometheus
     nodes = await Promise.all(
       ['a', 'b'].map((name) => startSimulatedNode({ clock: systemClock, chain, kind: { family: 'ethereum' }, name })),
     )
-    daemon = await startDaemon({
+    daemon = await startDaemonHere({
       poll: { interval: '2s', timeout: '2s' },
       networks: [{ name: 'net', family: 'ethereum', endpoints: nodes.map(({ name, url }) => ({ name, url })) }],
     })
@@ -34,7 +34,7 @@ describe.skipIf(!hasPrometheus)('the example configurations in a real Prometheus
 
   afterAll(async () => {
     for (const prometheus of running.reverse()) await prometheus.stop()
-    await daemon.stop('SIGKILL')
+    await daemon.stop()
     removeFolder(daemon.folder)
     await Promise.all(nodes.map((node) => node.stop()))
   }, LONG)

@@ -25,7 +25,7 @@ const { gateway } = await startGateway(
     block_time: '500ms',
     endpoints: [{ name, url, rpc_path: '/ext/bc/C/rpc' }],
   })),
-  { args: ['--api-admin-enabled=true'] },
+  { admin: true },
 )
 
 /** The client is given the path as its APIs' base URL: a host of its own would need a name in DNS. */

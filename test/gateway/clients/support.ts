@@ -1,13 +1,13 @@
 import { afterAll } from 'vitest'
 import { type Anvil, startAnvil } from '../../support/anvil.ts'
-import { type DaemonOptions, type RunningDaemon, removeFolder, startDaemon } from '../../support/daemon.ts'
+import { type Daemon, removeFolder, startDaemonHere } from '../../support/daemon.ts'
 
 export const ID = 'wallet-0123456789abcdef'
 export const OPERATOR = 'operator-0123456789abcdef'
 export const WRONG = 'stranger-0123456789abcdef'
 
 export interface ClientSetting {
-  readonly daemon: RunningDaemon
+  readonly daemon: Daemon
   /** Where the gateway listens, without a slash at its end. */
   readonly gateway: string
   /** What a user gives to a client: the network's base URL and the endpoint_id. */
@@ -15,23 +15,21 @@ export interface ClientSetting {
 }
 
 /** The whole daemon with its gateway over these networks, for all tests of a file. */
-export async function startGateway(networks: readonly object[], options?: DaemonOptions): Promise<ClientSetting> {
-  const daemon = await startDaemon(
-    {
-      poll: { interval: '1s', timeout: '1s' },
-      networks,
-      gateway: {
-        enabled: true,
-        listen: '127.0.0.1:0',
-        callers: [
-          { name: 'wallet', endpoint_id: ID },
-          { name: 'hurried', endpoint_id: `hurried-${ID}`, rate_limit: { requests: 1, per: '1s' } },
-          { name: 'operator', endpoint_id: OPERATOR, admin: true },
-        ],
-      },
+export async function startGateway(networks: readonly object[], { admin = false } = {}): Promise<ClientSetting> {
+  const daemon = await startDaemonHere({
+    poll: { interval: '1s', timeout: '1s' },
+    networks,
+    gateway: {
+      enabled: true,
+      listen: '127.0.0.1:0',
+      admin,
+      callers: [
+        { name: 'wallet', endpoint_id: ID },
+        { name: 'hurried', endpoint_id: `hurried-${ID}`, rate_limit: { requests: 1, per: '1s' } },
+        { name: 'operator', endpoint_id: OPERATOR, admin: true },
+      ],
     },
-    options,
-  )
+  })
   afterAll(async () => {
     await daemon.stop()
     removeFolder(daemon.folder)
