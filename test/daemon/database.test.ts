@@ -7,7 +7,7 @@ import { Secret } from '../../src/secret.ts'
 import { createChain } from '../../src/simulator/chain.ts'
 import { type SimulatedNode, startSimulatedNode } from '../../src/simulator/node.ts'
 import { openDatabase } from '../../src/store/postgres/migrate.ts'
-import { removeFolder, runHeartline, startDaemon, temporaryFolder, until } from '../support/daemon.ts'
+import { removeFolder, runHeartline, runHere, startDaemon, temporaryFolder, until } from '../support/daemon.ts'
 import { freePort } from '../support/free-port.ts'
 import { hasPostgres, type PostgresServer, startPostgres } from '../support/postgres.ts'
 import { startRelayToOldPostgres } from '../support/relay.ts'
@@ -198,9 +198,10 @@ describe.skipIf(!hasPostgres())('a daemon whose history is in PostgreSQL', () =>
       const folder = temporaryFolder()
       onTestFinished(() => removeFolder(folder))
 
-      for (const [url, sentence] of wrong) {
+      for (const [at, [url, sentence]] of wrong.entries()) {
         writeFileSync(join(folder, 'heartline.yaml'), JSON.stringify(configOf(url)))
-        const { status, err } = await runHeartline(['serve', '-c', 'heartline.yaml'], { cwd: folder })
+        const run = at === 0 ? runHeartline : runHere
+        const { status, err } = await run(['serve', '-c', join(folder, 'heartline.yaml')])
 
         const said = err.split('\n').filter((line) => line.startsWith('heartline: '))
         expect([status, said.length], `${url}: ${err}`).toEqual([78, 1])

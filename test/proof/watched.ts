@@ -3,7 +3,7 @@ import { systemClock } from '../../src/clock.ts'
 import { cpuWaitMs } from '../../src/daemon/cpu-wait.ts'
 import { createChain } from '../../src/simulator/chain.ts'
 import { type SimulatedNode, startSimulatedNode } from '../../src/simulator/node.ts'
-import { type RunningDaemon, until } from '../support/daemon.ts'
+import { type Daemon, until } from '../support/daemon.ts'
 
 /** Three nodes that are well, for a daemon whose disk is not. */
 export interface WatchedNodes {
@@ -48,16 +48,16 @@ export interface Figures {
 }
 
 /** How long the main thread has waited for a CPU until the last figures. */
-const waitedUntilThen = new WeakMap<RunningDaemon, number>()
+const waitedUntilThen = new WeakMap<Daemon, number>()
 
-function waitedSince(daemon: RunningDaemon): number {
-  const waited = cpuWaitMs(daemon.process.pid) ?? 0
+function waitedSince(daemon: Daemon): number {
+  const waited = cpuWaitMs(daemon.pid) ?? 0
   const before = waitedUntilThen.get(daemon) ?? 0
   waitedUntilThen.set(daemon, waited)
   return waited - before
 }
 
-export async function figuresOf(daemon: RunningDaemon): Promise<Figures> {
+export async function figuresOf(daemon: Daemon): Promise<Figures> {
   const { text } = await daemon.get('/metrics')
   const values = (name: string) =>
     [...text.matchAll(new RegExp(`^${name}(\\{[^\\n]*\\})? (\\S+)$`, 'gm'))].map(
@@ -87,7 +87,7 @@ export async function figuresOf(daemon: RunningDaemon): Promise<Figures> {
 
 /** Looks until the figures are so, and gives them. */
 export async function untilFigures(
-  daemon: RunningDaemon,
+  daemon: Daemon,
   are: (figures: Figures) => boolean,
   what: string,
   withinMs = 15_000,

@@ -35,6 +35,8 @@ export interface StatusView {
 export interface Daemon {
   readonly url: string
   readonly folder: string
+  /** Of the process that runs it. */
+  readonly pid: number
   /** Everything it has logged so far. */
   log(): string
   get(path: string, headers?: Record<string, string>): Promise<{ status: number; text: string; headers: Headers }>
@@ -102,6 +104,7 @@ export async function startDaemon(config: object, options: DaemonOptions = {}): 
   const daemon: RunningDaemon = {
     ...written,
     ...viewsOf(url),
+    pid: child.pid ?? 0,
     process: child,
     log: () => log,
     out: () => out,
@@ -143,7 +146,13 @@ export async function startDaemonHere(
   })
   const running = await start({ config: loaded.config, log })
   const views = viewsOf(running.url.replace(/\/$/, ''))
-  const daemon: Daemon = { ...written, ...views, log: () => text, stop: () => running.stop() }
+  const daemon: Daemon = {
+    ...written,
+    ...views,
+    pid: process.pid,
+    log: () => text,
+    stop: () => running.stop(),
+  }
   if (!options.early) await isReady(daemon)
   return daemon
 }
