@@ -1,6 +1,6 @@
-import type { Batch, NotificationJson, SaveIncident, SaveNotification, WriteEvent } from './batches.ts'
 import { encodePoll, POLL_NUMBERS } from './poll-columns.ts'
 import type { PollRecord } from './store.ts'
+import type { Batch, NotificationJson, SaveIncident, SaveNotification, WriteEvent } from './write-events.ts'
 
 /** A batch is written in one transaction when it has this many polls, or when its oldest write has waited this long. */
 export const BATCH_ROWS = 500

@@ -2,9 +2,9 @@ import type { Clock, Timer } from '../clock.ts'
 import type { UnixMs } from '../core/time.ts'
 import type { Log } from '../log.ts'
 import { BATCH_WAIT_MS, type BatchQueue } from './batch-queue.ts'
-import type { Batch } from './batches.ts'
 import type { Failed, Reply, Written } from './engine.ts'
 import { STORE_TROUBLES, type StoreStatus, type StoreTrouble } from './store.ts'
+import type { Batch } from './write-events.ts'
 
 export interface BatchSenderDeps {
   readonly queue: BatchQueue

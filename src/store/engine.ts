@@ -6,7 +6,6 @@ import type { AliasRecord } from '../core/routing/alias.ts'
 import type { UnixMs } from '../core/time.ts'
 import type { Log } from '../log.ts'
 import type { AvailabilityRow } from './availability.ts'
-import type { IncidentJson, NotificationJson } from './batches.ts'
 import type { Retention } from './retention.ts'
 import type {
   HistoryBucket,
@@ -18,6 +17,7 @@ import type {
   StoredPoll,
   StoreTrouble,
 } from './store.ts'
+import type { IncidentJson, NotificationJson } from './write-events.ts'
 
 /** What both engines are opened with. */
 export interface CommonOptions {

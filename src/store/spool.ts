@@ -1,9 +1,9 @@
 import { existsSync } from 'node:fs'
 import Database from 'better-sqlite3'
-import type { Batch, Registration } from './batches.ts'
 import { POLL_NUMBERS } from './poll-columns.ts'
 import { makeDirectoryOf, takeLock, troubleOf } from './sqlite/disk.ts'
 import { StoreError } from './store.ts'
+import type { Batch, Registration } from './write-events.ts'
 
 /** Batches that wait in a file for a database that is away, in order. */
 export interface Spool {

@@ -2,9 +2,9 @@ import { type EndpointKey, networkOf } from '../core/endpoint.ts'
 import type { UnixMs } from '../core/time.ts'
 import type { Log } from '../log.ts'
 import type { BatchQueue } from './batch-queue.ts'
-import type { Fence, NotificationJson, Registration, WriteEvent } from './batches.ts'
 import { outcomeOf } from './poll-columns.ts'
 import type { IncidentRecord, NotificationRecord, PollRecord, Store } from './store.ts'
+import type { Fence, NotificationJson, Registration, WriteEvent } from './write-events.ts'
 
 /** The store's write methods: each queues its write, and none waits, throws or blocks. */
 export function createWrites(queue: BatchQueue, wake: () => void, log: Log, fencing: Fencing | null = null) {

@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { BATCH_ROWS, createBatchQueue } from '../../src/store/batch-queue.ts'
-import type { Batch, WriteEvent } from '../../src/store/batches.ts'
 import { POLL_NUMBERS } from '../../src/store/poll-columns.ts'
+import type { Batch, WriteEvent } from '../../src/store/write-events.ts'
 import { pollOf } from './setting.ts'
 
 const POLL = pollOf(0)

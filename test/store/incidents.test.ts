@@ -1,9 +1,9 @@
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import type { WriteEvent } from '../../src/store/batches.ts'
 import { listText } from '../../src/store/sqlite/record-queries.ts'
 import type { IncidentQuery, IncidentRecord } from '../../src/store/store.ts'
+import type { WriteEvent } from '../../src/store/write-events.ts'
 import { createFakeClock } from '../support/fake-clock.ts'
 import { everyEngine } from './engines.ts'
 import {

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import type { WriteEvent } from '../../src/store/batches.ts'
 import type { HistoryQuery, PollRecord } from '../../src/store/store.ts'
+import type { WriteEvent } from '../../src/store/write-events.ts'
 import { everyEngine, type Parts } from './engines.ts'
 import { type Step, steps } from './history-steps.ts'
 import { BASE, batchOf, DAY_MS, HOUR_MS, pollOf } from './setting.ts'

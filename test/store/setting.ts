@@ -6,7 +6,6 @@ import type Database from 'better-sqlite3'
 import { onTestFinished } from 'vitest'
 import { type Clock, systemClock } from '../../src/clock.ts'
 import type { Log } from '../../src/log.ts'
-import type { WriteEvent } from '../../src/store/batches.ts'
 import type { QueryCalls } from '../../src/store/engine.ts'
 import { readMigrations, SQLITE_MIGRATIONS } from '../../src/store/migrations.ts'
 import { openStore, type StoreOptions } from '../../src/store/open-store.ts'
@@ -18,6 +17,7 @@ import { createRetainer, type Retainer } from '../../src/store/sqlite/retainer.t
 import { createRollUp, type RollUp } from '../../src/store/sqlite/roll-up.ts'
 import { createWriteStatements, type WriteStatements } from '../../src/store/sqlite/write-statements.ts'
 import type { PollRecord, Store } from '../../src/store/store.ts'
+import type { WriteEvent } from '../../src/store/write-events.ts'
 
 export const DAY_MS = 86_400_000
 export const HOUR_MS = 3_600_000

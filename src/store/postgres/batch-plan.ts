@@ -1,7 +1,7 @@
 import type { EndpointKey } from '../../core/endpoint.ts'
-import type { Batch, RecordEvent, Registration, WriteEvent } from '../batches.ts'
 import { POLL_NUMBERS } from '../poll-columns.ts'
 import { type ChangedTimes, noteChange } from '../recount.ts'
+import type { Batch, RecordEvent, Registration, WriteEvent } from '../write-events.ts'
 
 /** Sorts a batch by what is written; `registered` gains what it registers. */
 export function planOf(batch: Batch, registered: Map<number, Registration>): Plan {

@@ -1,9 +1,17 @@
 import { type EndpointKey, networkOf } from '../../core/endpoint.ts'
-import type { Batch, Fence, IncidentJson, NotificationJson, RecordEvent, Registration, WriteEvent } from '../batches.ts'
 import { cursorsOf, type Marks } from '../marks.ts'
 import { POLL_NUMBERS, VERDICT_BITS } from '../poll-columns.ts'
 import { type ChangedTimes, noteChange } from '../recount.ts'
 import { SLOT_MS } from '../resolution.ts'
+import type {
+  Batch,
+  Fence,
+  IncidentJson,
+  NotificationJson,
+  RecordEvent,
+  Registration,
+  WriteEvent,
+} from '../write-events.ts'
 import { bigints } from './arrays.ts'
 import { type EventOf, type Plan, planOf } from './batch-plan.ts'
 import type { Database } from './database.ts'

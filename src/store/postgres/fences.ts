@@ -1,6 +1,6 @@
 import { networkOf } from '../../core/endpoint.ts'
-import type { Fence, Registration } from '../batches.ts'
 import type { LeaseKind } from '../cluster-tables.ts'
+import type { Fence, Registration } from '../write-events.ts'
 import { bigints } from './arrays.ts'
 import type { Query } from './sessions.ts'
 

@@ -1,5 +1,5 @@
 import type { EndpointKey } from '../../core/endpoint.ts'
-import type { Registration } from '../batches.ts'
+import type { Registration } from '../write-events.ts'
 import { bigints } from './arrays.ts'
 import { ALONE } from './polls.ts'
 import type { Query } from './sessions.ts'

@@ -1,8 +1,8 @@
 import { MOST_NOTES, type Note } from '../../core/incident/note.ts'
 import type { Silence } from '../../core/incident/silence.ts'
-import { codeText, type IncidentJson, type NotificationJson } from '../batches.ts'
 import { type AliasRow, aliasOf } from '../reads.ts'
 import type { IncidentQuery, NotificationQuery, SilenceQuery } from '../store.ts'
+import { codeText, type IncidentJson, type NotificationJson } from '../write-events.ts'
 import type { Query } from './sessions.ts'
 
 export const INCIDENT_COLUMNS =

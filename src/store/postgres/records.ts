@@ -1,7 +1,7 @@
 import type { Note } from '../../core/incident/note.ts'
 import type { Silence } from '../../core/incident/silence.ts'
 import type { AdminCall, AliasRecord } from '../../core/routing/alias.ts'
-import type { IncidentJson, NotificationJson } from '../batches.ts'
+import type { IncidentJson, NotificationJson } from '../write-events.ts'
 import { bigints } from './arrays.ts'
 import type { Query } from './sessions.ts'
 

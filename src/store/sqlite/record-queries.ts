@@ -1,9 +1,9 @@
 import type Database from 'better-sqlite3'
 import { MOST_NOTES, type Note } from '../../core/incident/note.ts'
 import type { Silence } from '../../core/incident/silence.ts'
-import { codeText, type IncidentJson, type NotificationJson } from '../batches.ts'
 import type { QueryCalls } from '../engine.ts'
 import type { IncidentQuery, NotificationQuery } from '../store.ts'
+import { codeText, type IncidentJson, type NotificationJson } from '../write-events.ts'
 
 /** Finds incidents, notifications, silences and notes, along indexes that hold every column that a query filters by. */
 export function createRecordQueries(db: Database.Database) {

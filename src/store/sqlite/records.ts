@@ -1,6 +1,6 @@
 import type Database from 'better-sqlite3'
-import type { IncidentJson, NotificationJson, RecordEvent } from '../batches.ts'
 import { type AliasRow, aliasOf } from '../reads.ts'
+import type { IncidentJson, NotificationJson, RecordEvent } from '../write-events.ts'
 
 /** Writes records in their current state, each of which replaces the stored one. */
 export function createRecordWriter(db: Database.Database): (event: RecordEvent) => void {

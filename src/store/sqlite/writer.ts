@@ -2,10 +2,10 @@ import { type Clock, type Timer, within } from '../../clock.ts'
 import type { UnixMs } from '../../core/time.ts'
 import type { Log } from '../../log.ts'
 import { type BatchSenderDeps, createBatchSender } from '../batch-sender.ts'
-import type { Batch, Registration } from '../batches.ts'
 import type { Call, Failed, Reply, Written } from '../engine.ts'
 import type { Retention } from '../retention.ts'
 import { StoreError, type StoreStatus, type StoreTrouble } from '../store.ts'
+import type { Batch, Registration } from '../write-events.ts'
 import { IN_MEMORY } from './database.ts'
 import {
   codeOf,
