@@ -8,30 +8,33 @@ import { createChain } from '../../src/simulator/chain.ts'
 import { type SimulatedNode, startSimulatedNode } from '../../src/simulator/node.ts'
 import { createAuthority } from '../nodes/certificates.ts'
 import {
-  type RunningDaemon,
+  type Daemon,
   removeFolder,
   runHeartline,
   runHere,
   startDaemon,
+  startDaemonHere,
   temporaryFolder,
   until,
 } from '../support/daemon.ts'
 import { freePort } from '../support/free-port.ts'
 
 const TOKEN = 'a-token-of-the-operator'
-let daemon: RunningDaemon | null = null
+let daemon: Daemon | null = null
+let end: () => Promise<unknown> = async () => {}
 let node: SimulatedNode | null = null
 let folder = ''
 
 async function stop() {
-  await daemon?.stop('SIGKILL')
+  await end()
   await node?.stop()
   daemon = null
   node = null
   removeFolder(folder)
 }
 
-async function serve(server: object, port: number, notify: object = {}): Promise<RunningDaemon> {
+/** The built program for a test that kills it. */
+async function serve(server: object, port: number, { notify = {}, killed = false } = {}): Promise<void> {
   const chain = createChain({ clock: systemClock, seed: 'people', blockTimeMs: 1000 })
   node ??= await startSimulatedNode({
     clock: systemClock,
@@ -41,16 +44,22 @@ async function serve(server: object, port: number, notify: object = {}): Promise
     host: '127.0.0.1',
     port: 0,
   })
-  daemon = await startDaemon(
-    {
-      server: { listen: `127.0.0.1:${port}`, ...server },
-      poll: { interval: '1s' },
-      notify,
-      networks: [{ name: 'net', family: 'ethereum', block_time: '1s', endpoints: [{ name: 'own-1', url: node.url }] }],
-    },
-    { folder, early: 'tls' in server },
-  )
-  return daemon
+  const config = {
+    server: { listen: `127.0.0.1:${port}`, ...server },
+    poll: { interval: '1s' },
+    notify,
+    networks: [{ name: 'net', family: 'ethereum', block_time: '1s', endpoints: [{ name: 'own-1', url: node.url }] }],
+  }
+  const options = { folder, early: 'tls' in server }
+  if (killed) {
+    const started = await startDaemon(config, options)
+    daemon = started
+    end = () => started.stop('SIGKILL')
+  } else {
+    const started = await startDaemonHere(config, options)
+    daemon = started
+    end = () => started.stop()
+  }
 }
 
 const heartline = (...args: string[]) => runHeartline([...args, '-c', `${folder}/heartline.yaml`])
@@ -63,7 +72,7 @@ describe('a daemon for each', () => {
   test('`silence` begins, lists and ends silences of the running daemon, which keeps them through a crash', async () => {
     folder = temporaryFolder()
     const port = await freePort()
-    await serve({ token: TOKEN }, port)
+    await serve({ token: TOKEN }, port, { killed: true })
 
     const one = await heartline('silence', 'net/own-1', '--for', '2h', '--reason', 'upgrade <b>')
     const whole = await silence('net', '--for', '30m', '--reason', 'drill')
@@ -79,8 +88,8 @@ describe('a daemon for each', () => {
     ])
     expect([blank.status, blank.err.trim()]).toEqual([64, 'heartline: reason must be a text of 1 to 200 characters'])
 
-    await daemon?.stop('SIGKILL')
-    await serve({ token: TOKEN }, port)
+    await end()
+    await serve({ token: TOKEN }, port, { killed: true })
     const list = await heartline('silence', 'list')
     expect(
       list.out
@@ -112,7 +121,9 @@ describe('a daemon for each', () => {
     await once(sink, 'listening')
     onTestFinished(() => void sink.close())
     const url = `http://127.0.0.1:${(sink.address() as AddressInfo).port}/`
-    await serve({}, await freePort(), { group_wait: '100ms', channels: [{ name: 'hook', type: 'webhook', url }] })
+    await serve({}, await freePort(), {
+      notify: { group_wait: '100ms', channels: [{ name: 'hook', type: 'webhook', url }] },
+    })
 
     const begun = await silence('net', '--for', '1h', '--reason', 'disk replaced')
     await node?.stop()
