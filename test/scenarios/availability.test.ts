@@ -36,7 +36,6 @@ async function place(
   const { store } = await opened({ path: options.path ?? ':memory:', clock })
   const stage = createStage({
     networks: networks(options.intervalMs ?? MINUTE),
-    unwatched: true,
     ...options,
     clock,
     store,
@@ -138,7 +137,7 @@ describe('the time of an endpoint', () => {
       incidents: await at.store.incidents({ limit: 100 }),
     }
     await world.clock.advance(5 * HOUR)
-    at.stage = createStage({ networks: networks(MINUTE), store: at.store, world, saved, unwatched: true })
+    at.stage = createStage({ networks: networks(MINUTE), store: at.store, world, saved })
     const again = at.stage.clock.now()
     await pass(at, HOUR)
     const backAt = at.stage.clock.now()
@@ -167,7 +166,7 @@ describe('the time of an endpoint', () => {
       endpoints: ['a'],
       when: { kind: 'once', ...planned },
     }
-    const at = await place(from, { windows: [window], unwatched: false })
+    const at = await place(from, { windows: [window] })
     await pass(at, HOUR)
     for (const name of ['a', 'b'])
       at.stage.set(`ethereum/${name}`, { failure: { kind: 'unroutable', code: 'ENETUNREACH' } })

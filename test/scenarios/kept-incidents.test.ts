@@ -31,7 +31,7 @@ const WINDOW: PlannedWindow = {
 
 /** The same nodes, polled from each of these places. `asRead`: what the keeper's version finds in a vote. */
 async function createCluster(vantages: readonly string[], asRead: (value: unknown) => unknown = (value) => value) {
-  const first = createStage({ networks: [NETWORK], windows: [WINDOW], now: START, unwatched: true })
+  const first = createStage({ networks: [NETWORK], windows: [WINDOW], now: START })
   const stages = vantages.map((_, at) =>
     at === 0
       ? first
@@ -40,7 +40,6 @@ async function createCluster(vantages: readonly string[], asRead: (value: unknow
           windows: [WINDOW],
           world: first.world,
           clock: first.clock,
-          unwatched: true,
         }),
   )
   const { clock } = first

@@ -20,7 +20,7 @@ function stageOf(
   over: Partial<StageNetwork> = {},
   options: StageOptions = {},
 ): Stage {
-  return createStage({ ...options, networks: [{ name: 'ethereum', endpoints, ...over }] })
+  return createStage({ watched: true, ...options, networks: [{ name: 'ethereum', endpoints, ...over }] })
 }
 const key = (name: string) => `ethereum/${name}`
 const states = (stage: Stage, names: readonly string[]) => names.map((name) => stage.state(key(name)))

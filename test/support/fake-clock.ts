@@ -52,14 +52,15 @@ export function createFakeClock({ now = Date.UTC(2026, 0, 1), monotonic = 1000 }
 
     sleep(ms, signal) {
       return new Promise((resolve) => {
-        if (signal?.aborted) return resolve()
+        if (signal === undefined) return void after(ms, resolve)
+        if (signal.aborted) return resolve()
         const done = () => {
           timer.cancel()
-          signal?.removeEventListener('abort', done)
+          signal.removeEventListener('abort', done)
           resolve()
         }
         const timer = after(ms, done)
-        signal?.addEventListener('abort', done, { once: true })
+        signal.addEventListener('abort', done, { once: true })
       })
     },
 
