@@ -138,7 +138,8 @@ export function createReferenceHead(options: ReferenceOptions): ReferenceHead {
         current = null
         return
       }
-      const present = agreedHeight(heads.recentEndpoints(), heads.recent, now) ?? earlier
+      const areAllRecent = heads.recent.size === heads.all.size
+      const present = areAllRecent ? earlier : (agreedHeight(heads.recentEndpoints(), heads.recent, now) ?? earlier)
       const height = present > earlier && present <= highestSince(earlier, now) ? present : earlier
       setHeight(height, now, lastAdvanceAt)
     },
@@ -148,10 +149,6 @@ export function createReferenceHead(options: ReferenceOptions): ReferenceHead {
       if (current !== null) current = { ...current, advancedAt: current.advancedAt + ms }
     },
   }
-}
-
-interface LastReport extends SeenHead {
-  readonly readAt: UnixMs
 }
 
 /**
@@ -167,25 +164,23 @@ function createTwoEndpointRule({ heads, pace, blockTimeMs, lagBlocks, lagBlocksD
    * Whether its block was younger than `lagBlocks` blocks when read. Endpoints that have stalled, or dropped blocks
    * that both had, are not current. The timestamp may be in the future, so its distance counts either way.
    */
-  function isCurrent({ head, readAt, advancedAt }: LastReport): boolean {
+  function isCurrent({ head, advancedAt }: SeenHead, readAt: UnixMs): boolean {
     const stoodMs = readAt - advancedAt
     const ageMs = Math.max(Math.abs(readAt - head.timestamp), stoodMs)
     return head.height >= common - lagBlocks && ageMs < lagBlocks * pace.shortestMs() && stoodMs < stallMs
   }
 
-  return (endpoints: readonly string[], expected: number, now: UnixMs): number | null => {
-    const [low, high] = endpoints
-      .flatMap((endpoint): LastReport[] => {
-        const seen = heads.seen(endpoint)
-        return seen === undefined ? [] : [{ ...seen, readAt: heads.readAt(endpoint) }]
-      })
-      .sort((a, b) => a.head.height - b.head.height)
-    if (low === undefined || high === undefined) return low?.head.height ?? null
+  return ([first = '', second = '']: readonly string[], expected: number, now: UnixMs): number | null => {
+    const [one, other] = [heads.seen(first), heads.seen(second)]
+    if (one === undefined || other === undefined) return (one ?? other)?.head.height ?? null
+    const isInOrder = one.head.height <= other.head.height
+    const [low, high] = isInOrder ? [one, other] : [other, one]
+    const readAt = heads.readAt(isInOrder ? first : second)
     const [lower, higher] = [low.head.height, high.head.height]
     common = higher < common ? lower : Math.max(common, lower)
     // A current block is not late, whatever the other endpoint claims. Small leads are believed: clocks may be wrong.
-    if (isCurrent(low) && higher >= lower + lagBlocksDown)
-      return pace.isPlausible(higher - lower, now - low.readAt) ? higher : lower
+    if (isCurrent(low, readAt) && higher >= lower + lagBlocksDown)
+      return pace.isPlausible(higher - lower, now - readAt) ? higher : lower
     // The block was made no later than when its height was first seen, even if its timestamp is later.
     const madeAt = Math.min(low.head.timestamp, low.advancedAt)
     const elapsedMs = Math.min(high.head.timestamp, now) - madeAt
