@@ -158,7 +158,7 @@ describe.each(FAMILIES)('on %s', (family) => {
   test.each(SIZES)(
     'of %s %s %s …, one that changes to a chain a few blocks behind is on the wrong network at its first poll, confirmed by the second',
     async (...names) => {
-      for (const blocks of [1, 2, 3, 5, 20]) {
+      for (const blocks of [1, 3, 20]) {
         const scene = await openScene(family, names)
         for (let round = 0; round < WARM_UP; round++) await scene.round()
         scene.nodes.get('twin')?.inject({ kind: 'lag', blocks, gradual: false })

@@ -192,7 +192,7 @@ describe('nodes that die while our network works', () => {
     const stage = stageOf([...on('a'), ...on('b')])
     await stage.pass(10 * MINUTE)
     fail(stage, ['a2', 'b2'], REFUSED)
-    for (let at = 0; at < 30 * 60; at++) {
+    for (let at = 0; at < 10 * 60; at++) {
       await stage.pass(SECOND)
       expect(stage.impaired()).toEqual([])
     }
@@ -329,7 +329,7 @@ describe('this process', () => {
       const stage = stageOf([...THREE, 'd', 'e'], { thresholds: { failAfter: 1 } })
       for (const name of THREE) stage.set(key(name), { latencyMs: 1500 })
       await stage.pass(5 * MINUTE)
-      for (let time = 0; time < 20; time++) {
+      for (let time = 0; time < 10; time++) {
         stage.clock.blockLoop(ms)
         await stage.pass(50)
         if (ms > SECOND) expect(stage.impaired().join()).toContain('stood still')
@@ -422,9 +422,9 @@ describe('this machine’s clock', () => {
     expectNobody(stage)
   })
 
-  test('drifts by 500 ppm for a day: that is no jump, and no endpoint is blamed', async () => {
+  test('drifts by 500 ppm for eight hours: that is no jump, and no endpoint is blamed', async () => {
     const stage = stageOf(THREE)
-    for (let minute = 0; minute < 24 * 60; minute++) {
+    for (let minute = 0; minute < 8 * 60; minute++) {
       await stage.pass(MINUTE)
       stage.clock.stepWall(30)
     }

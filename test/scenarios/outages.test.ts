@@ -579,7 +579,7 @@ describe('whatever fails, recovers and restarts,', () => {
         expect(logs.flat().filter(({ level }) => level === 'error')).toEqual([])
         await stage.stop()
       }),
-      { numRuns: 25, seed: 20_261_122, endOnFailure: true },
+      { numRuns: 12, seed: 20_261_122, endOnFailure: true },
     )
   }, 60_000)
 })
