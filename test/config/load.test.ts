@@ -602,7 +602,7 @@ describe('secrets', () => {
         const said = parsed.ok ? parsed.warnings : parsed.problems
         expect(said.map((problem) => formatProblem(file, problem)).join('\n')).not.toContain(CANARY)
       }),
-      { numRuns: 150 },
+      { numRuns: 60 },
     )
   })
 

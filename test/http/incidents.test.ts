@@ -317,7 +317,7 @@ test('however log and store differ, the pages list each incident once, in order,
         expect(seen).toEqual(expected.sort(newestFirst))
       },
     ),
-    { numRuns: 300 },
+    { numRuns: 100 },
   )
 })
 

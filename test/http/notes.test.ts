@@ -1,8 +1,10 @@
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { systemClock } from '../../src/clock.ts'
 import type { Incident } from '../../src/core/incident/incident.ts'
 import { IncidentView, NoteView } from '../../src/http/wire-incidents.ts'
 import { Secret } from '../../src/secret.ts'
-import { opened, temporaryDirectory } from '../store/setting.ts'
+import { openStore } from '../../src/store/open-store.ts'
+import { lines, RETENTION } from '../store/setting.ts'
 import { incident, incidentRecord, START } from '../support/incident.ts'
 import { setUp } from './setting.ts'
 
@@ -11,13 +13,22 @@ const AUTHORISED = { authorization: `Bearer ${TOKEN}` }
 const OLD = incident({ id: 'old', openedAt: START - 1000, closedAt: START })
 
 /** One open incident, and one that only the store has. */
-async function notable(open: Incident = incident()) {
-  const { store } = await opened({ path: `${temporaryDirectory()}/heartline.db` })
+async function notable(open: Incident = incident(), whenDone: (close: () => Promise<void>) => void = onTestFinished) {
+  const store = await openStore({
+    path: ':memory:',
+    retention: RETENTION,
+    maxSizeBytes: 1e9,
+    clock: systemClock,
+    log: lines(),
+  })
   store.saveIncident(incidentRecord(OLD))
   await store.flush()
   const setting = setUp({ store, options: { token: new Secret(TOKEN) } })
   setting.incidents.put(open)
-  onTestFinished(() => setting.server.close())
+  whenDone(async () => {
+    await setting.server.close()
+    await store.close()
+  })
   const { server } = setting
   return {
     ...setting,
@@ -137,6 +148,14 @@ describe('a note', () => {
 })
 
 describe('a bad note', () => {
+  let about: Awaited<ReturnType<typeof notable>>
+  let close: () => Promise<void>
+  // None of these tests adds a note.
+  beforeAll(async () => {
+    about = await notable(incident(), (closing) => (close = closing))
+  })
+  afterAll(() => close())
+
   const TEXT = 'must be a text of 1 to 2000 characters'
   test.each<[string, unknown, string, string]>([
     ['no object', 'text', 'body', 'must be a JSON object'],
@@ -147,7 +166,7 @@ describe('a bad note', () => {
     ['public that is no boolean', { text: 'a', public: 'no' }, 'public', 'must be true or false'],
     ['an author', { text: 'a', author: 'me' }, 'author', 'is not a field of this route'],
   ])('%s is rejected with the field', async (_what, body, parameter, detail) => {
-    const { add, notes } = await notable()
+    const { add, notes } = about
 
     const answer = await add(body)
 
@@ -162,7 +181,7 @@ describe('a bad note', () => {
     ['of a page of another site', 403, { headers: { 'sec-fetch-site': 'cross-site' } }],
     ['as plain text', 415, { headers: { 'content-type': 'text/plain' } }],
   ])('%s: %i', async (_what, status, given) => {
-    const { add, notes } = await notable()
+    const { add, notes } = about
 
     expect((await add({ text: 'a' }, given)).statusCode).toBe(status)
     expect(await notes()).toEqual([])

@@ -182,7 +182,7 @@ describe('history', () => {
 
         expect(bench.reading.history(query, at)).toEqual(naiveHistory(naive, query, at))
       }),
-      { numRuns: 150 },
+      { numRuns: 60 },
     )
   })
 
@@ -197,7 +197,7 @@ describe('history', () => {
           expect(bench.reading.history(query, now)).toEqual(naiveHistory(naive, query, now))
         },
       ),
-      { numRuns: 50 },
+      { numRuns: 20 },
     )
   })
 
@@ -217,7 +217,7 @@ describe('history', () => {
         expect(bench.db.prepare('SELECT count(*) FROM polls').pluck().get()).toBe(0)
         expect(bench.db.prepare('SELECT count(*) FROM five_minutes').pluck().get()).toBe(0)
       }),
-      { numRuns: 50 },
+      { numRuns: 20 },
     )
   })
 
@@ -241,7 +241,7 @@ describe('history', () => {
         expect(wrong).toEqual([])
         expect(history.reduce((sum, { polls }) => sum + polls, 0)).toBe(naive.polls.length)
       }),
-      { numRuns: 50 },
+      { numRuns: 20 },
     )
   })
 
@@ -268,7 +268,7 @@ describe('history', () => {
         expect(left.map((ms, part) => ms + (right[part] ?? 0))).toEqual(whole)
         expect(Math.min(...left, ...right)).toBeGreaterThanOrEqual(0)
       }),
-      { numRuns: 150 },
+      { numRuns: 60 },
     )
   })
 
@@ -363,7 +363,7 @@ describe('availability', () => {
           expect(answer?.[1]).toHaveProperty([name, 'ratio'], ratio)
         }
       }),
-      { numRuns: 150 },
+      { numRuns: 60 },
     )
   })
 
@@ -385,7 +385,7 @@ describe('availability', () => {
           const from = Math.ceil((at - ms) / gridMs) * gridMs
           expect(answer?.[1][name]).toEqual(availabilityOf(timeOf(naive, from, at), at - from))
         }),
-        { numRuns: 60 },
+        { numRuns: 24 },
       )
     })
   }
@@ -409,7 +409,7 @@ describe('availability', () => {
           expect(answer?.[1]).toHaveProperty(name, availabilityOf(timeOf(naive, at - ms, at), ms))
         }
       }),
-      { numRuns: 150 },
+      { numRuns: 60 },
     )
   })
 
