@@ -198,7 +198,7 @@ describe('the time of an endpoint', () => {
     const from = Date.UTC(2026, 9, 23)
     const when = { kind: 'repeated', schedule: '30 2 * * *', durationMs: HOUR, timeZone: 'Europe/Bucharest' } as const
     const window: PlannedWindow = { name: 'nightly', networks: ['ethereum'], endpoints: null, when }
-    const at = await place(from, { windows: [window], intervalMs: 10 * MINUTE })
+    const at = await place(from, { windows: [window], intervalMs: 30 * MINUTE })
     await passTo(at, from + 4 * DAY)
 
     // The first window is half over at the start.
@@ -210,7 +210,7 @@ describe('the time of an endpoint', () => {
 
   test('on 29 February is a day like any other', async () => {
     const from = Date.UTC(2028, 1, 28, 12)
-    const at = await place(from, { intervalMs: 2 * MINUTE })
+    const at = await place(from, { intervalMs: 4 * MINUTE })
     await passTo(at, Date.UTC(2028, 1, 28, 23, 30))
     const down = [await outage(at, HOUR)]
     await passTo(at, Date.UTC(2028, 1, 29, 23, 30))
@@ -241,7 +241,7 @@ describe('the time of an endpoint', () => {
 
 test('ninety days of outages, maintenance and stops, rolled up and retained, add up exactly', async () => {
   const from = Date.UTC(2026, 7, 1)
-  const intervalMs = 30 * MINUTE
+  const intervalMs = HOUR
   const when = { kind: 'repeated', schedule: '0 3 * * 0', durationMs: 2 * HOUR, timeZone: 'America/New_York' } as const
   const window: PlannedWindow = { name: 'weekly', networks: ['ethereum'], endpoints: null, when }
   const at = await place(from, { intervalMs, windows: [window] })
@@ -251,11 +251,11 @@ test('ninety days of outages, maintenance and stops, rolled up and retained, add
 
   while (at.stage.clock.now() < from + 88 * DAY) {
     await pass(at, Math.floor((6 + 60 * next()) * HOUR), DAY)
-    const [illFrom, illFor] = [at.stage.clock.now(), Math.floor((1 + 3 * next()) * HOUR)]
+    const [illFrom, illFor] = [at.stage.clock.now(), Math.floor((1.5 + 3 * next()) * HOUR)]
     at.stage.set(KEY, REFUSED)
     await pass(at, illFor, DAY)
     at.stage.set(KEY)
-    await at.stage.pass(HOUR)
+    await at.stage.pass(2 * HOUR)
     const [bad = 0, good = 0] = [illFrom, illFrom + illFor].map((moment) =>
       at.stage.pollsOf(KEY).find((poll) => poll > moment),
     )

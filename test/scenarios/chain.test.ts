@@ -45,7 +45,7 @@ describe('a chain that is set back', () => {
 
   test('at one endpoint only: that one is down two polls later, dated to the first', async () => {
     const stage = stageOf(THREE)
-    await stage.pass(10 * MINUTE)
+    await stage.pass(5 * MINUTE)
 
     stage.set(key('c'), { behind: 200 })
     await stage.pass(2 * INTERVAL)
@@ -78,7 +78,7 @@ describe('an endpoint that claims more blocks than there are', () => {
 
   test('one of two that creeps ahead makes the other late while that is plausible, but never down', async () => {
     const stage = stageOf(TWO)
-    await stage.pass(10 * MINUTE)
+    await stage.pass(5 * MINUTE)
     let ahead = 0
     stage.set(key('a'), { behind: () => -(ahead += 1) })
 
@@ -96,7 +96,7 @@ describe('an endpoint that claims more blocks than there are', () => {
     'one that creeps ahead a little more with every poll makes no other endpoint late (%s, …)',
     async (...names) => {
       const stage = stageOf(names)
-      await stage.pass(10 * MINUTE)
+      await stage.pass(5 * MINUTE)
       let ahead = 0
       stage.set(key('a'), { behind: () => -(ahead += 1) })
 
@@ -121,7 +121,7 @@ describe('an endpoint that claims more blocks than there are', () => {
 
   test('the other endpoints do not lag while only the liar answers, and are up when they are back', async () => {
     const stage = stageOf(THREE)
-    await stage.pass(10 * MINUTE)
+    await stage.pass(5 * MINUTE)
     stage.set(key('a'), { behind: -1_000_000_000 })
     for (const name of ['b', 'c']) stage.set(key(name), { failure: { kind: 'http', status: 503 } })
 
@@ -195,7 +195,7 @@ describe('an endpoint behind the others', () => {
 
   test('of two, the one behind lags, not the one ahead', async () => {
     const stage = stageOf(TWO)
-    await stage.pass(10 * MINUTE)
+    await stage.pass(5 * MINUTE)
     stage.set(key('b'), { behind: 5 })
 
     await stage.until(() => stage.state(key('b')) === 'degraded', 3 * INTERVAL)
@@ -211,7 +211,7 @@ describe('an endpoint behind the others', () => {
 
   test('of the two that are left of three lags long after the third has died', async () => {
     const stage = stageOf(THREE)
-    await stage.pass(10 * MINUTE)
+    await stage.pass(5 * MINUTE)
     stage.set(key('c'), { failure: { kind: 'http', status: 503 } })
     await stage.pass(HOUR)
     stage.set(key('b'), { behind: 50 })
@@ -249,7 +249,7 @@ describe('an endpoint behind the others', () => {
   test('a chain that is thirty times faster than configured makes no endpoint late, and a late one is still found', async () => {
     for (const names of [TWO, THREE]) {
       const stage = stageOf(names, { blockTimeMs: 400, network: { blockTimeMs: BLOCK, blockTimeGiven: false } })
-      await stage.pass(10 * MINUTE)
+      await stage.pass(5 * MINUTE)
       expectOnly(stage)
 
       stage.set(key('b'), { behind: 200 })
@@ -264,7 +264,7 @@ describe('an endpoint behind the others', () => {
 describe('an endpoint that does not advance', () => {
   test('alone among others: lagging, then stalled, and the network is not halted', async () => {
     const stage = stageOf(THREE)
-    await stage.pass(10 * MINUTE)
+    await stage.pass(5 * MINUTE)
     stage.set(key('c'), { stuckAt: stage.height('ethereum') })
 
     await stage.pass(5 * MINUTE)
@@ -277,7 +277,7 @@ describe('an endpoint that does not advance', () => {
 
   test('two of three while the third advances: the two are stalled, and no halt hides it', async () => {
     const stage = stageOf(THREE)
-    await stage.pass(10 * MINUTE)
+    await stage.pass(5 * MINUTE)
     for (const name of ['b', 'c']) stage.set(key(name), { stuckAt: stage.height('ethereum') })
 
     await stage.pass(10 * MINUTE)
@@ -290,7 +290,7 @@ describe('an endpoint that does not advance', () => {
 
   test('all of them: the network is halted, once, and no endpoint is blamed for hours', async () => {
     const stage = stageOf(THREE)
-    await stage.pass(10 * MINUTE)
+    await stage.pass(5 * MINUTE)
     const stoodAt = stage.clock.now()
     stage.halt('ethereum', true)
 
@@ -396,7 +396,7 @@ describe('an endpoint that does not advance', () => {
 
   test('a halt with one endpoint unreachable: the halt and the outage are separate', async () => {
     const stage = stageOf(THREE)
-    await stage.pass(10 * MINUTE)
+    await stage.pass(5 * MINUTE)
     stage.halt('ethereum', true)
     await stage.pass(5 * MINUTE)
     stage.set(key('b'), { failure: { kind: 'refused' } })
@@ -410,7 +410,7 @@ describe('an endpoint that does not advance', () => {
 
   test('a halt that ends for one after the other: an endpoint that has not advanced is late only then, and all are up in the end', async () => {
     const stage = stageOf(THREE)
-    await stage.pass(10 * MINUTE)
+    await stage.pass(5 * MINUTE)
     stage.halt('ethereum', true)
     await stage.pass(HOUR)
     const stoodAt = stage.height('ethereum')
@@ -431,7 +431,7 @@ describe('an endpoint that does not advance', () => {
 
   test('a network that cannot be polled for a while is not halted: failed polls report no heights', async () => {
     const stage = stageOf(TWO, { endpoint: { intervalMs: MINUTE }, thresholds: { failAfter: 3 } })
-    await stage.pass(10 * MINUTE)
+    await stage.pass(5 * MINUTE)
     for (const name of TWO) stage.set(key(name), { failure: { kind: 'http', status: 503 } })
     await stage.pass(75 * SECOND)
     for (const name of TWO) stage.set(key(name))
@@ -512,7 +512,7 @@ describe('an endpoint alone', () => {
 
   test('that does not advance is stalled, and lagging when that lasts', async () => {
     const stage = stageOf(['a'])
-    await stage.pass(10 * MINUTE)
+    await stage.pass(5 * MINUTE)
     stage.set(key('a'), { stuckAt: stage.height('ethereum') })
 
     await stage.pass(3 * MINUTE)
@@ -538,7 +538,7 @@ describe('an endpoint alone', () => {
 
   test('for some seconds after the start is not blamed for the age of the blocks of a halted chain', async () => {
     const first = stageOf(THREE)
-    await first.pass(10 * MINUTE)
+    await first.pass(5 * MINUTE)
     first.halt('ethereum', true)
     first.killed()
     await first.pass(HOUR)
@@ -560,7 +560,7 @@ describe('an endpoint alone', () => {
     const clock = createFakeClock()
     const times = { beganAt: clock.monotonic(), trueTimeThen: clock.now() + wrongBy }
     const stage = createStage({ world: { clock, nodes: new Map(), chains: new Map(), ...times } })
-    await stage.pass(10 * MINUTE)
+    await stage.pass(5 * MINUTE)
     for (const name of ['b', 'c']) stage.set(key(name), { failure: { kind: 'http', status: 502 } })
     let behind = 0
     stage.set(key('a'), { behind: () => Math.floor((behind += 0.3)) })
@@ -571,7 +571,7 @@ describe('an endpoint alone', () => {
 
   test('left of three goes on without the others, and is stalled when it stops', async () => {
     const stage = stageOf(THREE)
-    await stage.pass(10 * MINUTE)
+    await stage.pass(5 * MINUTE)
     for (const name of ['b', 'c']) stage.set(key(name), { failure: { kind: 'http', status: 502 } })
     await stage.pass(HOUR)
     expectOnly(stage, 'b', 'c')
@@ -589,7 +589,7 @@ describe('an endpoint alone', () => {
     { names: FIVE, left: 2 },
   ])('or $left left of $names: the reference head follows, for hours and over a restart', async ({ names, left }) => {
     const first = stageOf(names)
-    await first.pass(10 * MINUTE)
+    await first.pass(5 * MINUTE)
     for (const name of names.slice(left)) first.set(key(name), { failure: { kind: 'http', status: 502 } })
     async function follow(stage: Stage): Promise<void> {
       for (let minutes = 0; minutes < 60; minutes++) {
@@ -615,7 +615,7 @@ describe('an endpoint alone', () => {
 
   test('left of three on a chain that halted before is not blamed for the halt', async () => {
     const stage = stageOf(THREE)
-    await stage.pass(10 * MINUTE)
+    await stage.pass(5 * MINUTE)
     stage.halt('ethereum', true)
     await stage.pass(10 * MINUTE)
     for (const name of ['b', 'c']) stage.set(key(name), { failure: { kind: 'http', status: 502 } })
@@ -644,7 +644,7 @@ describe('heights that go back', () => {
     'by a thousand are a restored backup: down until it has caught up (%s, …)',
     async (...names) => {
       const stage = stageOf(names)
-      await stage.pass(10 * MINUTE)
+      await stage.pass(5 * MINUTE)
       const before = stage.counted(key('b')).regressions
       let behind = 1040
       stage.set(key('b'), { behind: () => (behind = Math.max(0, behind - 40)) })

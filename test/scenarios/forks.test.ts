@@ -124,7 +124,7 @@ describe('a minority', () => {
 
   test('that switches back has recovered within the usual polls, and its switches count as reorganisations', async () => {
     const stage = stageOf(NAMES)
-    await stage.pass(10 * MINUTE)
+    await stage.pass(5 * MINUTE)
     part(stage, ['c'])
     await stage.until(() => stage.state(key('c')) === 'degraded', 2 * MINUTE)
 
@@ -138,7 +138,7 @@ describe('a minority', () => {
 
   test('that does not advance on its branch is forked and lagging', async () => {
     const stage = stageOf(NAMES)
-    await stage.pass(10 * MINUTE)
+    await stage.pass(5 * MINUTE)
     part(stage, ['c'])
     await stage.until(() => stage.codes(key('c')).includes('forked'), 2 * MINUTE)
     const from = stage.height('ethereum') - 4
@@ -153,7 +153,7 @@ describe('a minority', () => {
 
   test('that also lags is forked too: it is compared at its own height', async () => {
     const stage = stageOf(NAMES)
-    await stage.pass(10 * MINUTE)
+    await stage.pass(5 * MINUTE)
     part(stage, ['c'], 'other', { behind: 5 })
 
     await stage.pass(5 * MINUTE)
@@ -190,7 +190,7 @@ describe('a minority', () => {
 
   test('that forks while the third is unreachable: one against one is no endpoint’s fault until there is a majority', async () => {
     const stage = stageOf(NAMES)
-    await stage.pass(10 * MINUTE)
+    await stage.pass(5 * MINUTE)
     stage.set(key('a'), { failure: { kind: 'http', status: 503 } })
     await stage.pass(MINUTE)
     part(stage, ['c'])
@@ -264,7 +264,7 @@ describe('while one poll in seven times out', () => {
 describe('branches without a majority', () => {
   test('three of them, two endpoints each: forked, no endpoint is blamed, and each branch is named', async () => {
     const stage = stageOf(['a', 'b', 'c', 'd', 'e', 'f'])
-    await stage.pass(10 * MINUTE)
+    await stage.pass(5 * MINUTE)
     part(stage, ['c', 'd'], 'second')
     part(stage, ['e', 'f'], 'third')
 
@@ -277,7 +277,7 @@ describe('branches without a majority', () => {
 
   test('that endpoints leave until one has a majority: then the rest is forked, and the network no longer', async () => {
     const stage = stageOf(['a', 'b', 'c', 'd'])
-    await stage.pass(10 * MINUTE)
+    await stage.pass(5 * MINUTE)
     part(stage, ['c', 'd'])
     await stage.until(() => stage.forked('ethereum'), 5 * MINUTE)
 
@@ -330,7 +330,7 @@ describe('an endpoint that is behind is compared at its own height', () => {
 
   test('and so are several, each on a branch and at a height of its own', async () => {
     const stage = stageOf(namesOf(10))
-    await stage.pass(10 * MINUTE)
+    await stage.pass(5 * MINUTE)
     const height = stage.height('ethereum')
     for (const [at, name] of ['a', 'd', 'g', 'i'].entries())
       stage.set(key(name), { behind: 2 + 3 * at, branch: { from: height - 2 - 3 * at, name } })
@@ -364,7 +364,7 @@ describe('an endpoint that is behind is compared at its own height', () => {
 
   test('and a side that gets its majority only there is no split: two of five are forked while a third is behind', async () => {
     const stage = stageOf(namesOf(5))
-    await stage.pass(10 * MINUTE)
+    await stage.pass(5 * MINUTE)
     const from = stage.height('ethereum')
     stage.set(key('c'), { behind: 20 })
     part(stage, ['a', 'b'])

@@ -51,7 +51,7 @@ async function wellFor(ms: number, stage = createStage()): Promise<Stage> {
 
 describe('an incident of one endpoint', () => {
   test('lasts from its first bad poll to its first good one', async () => {
-    const stage = await wellFor(10 * MINUTE)
+    const stage = await wellFor(5 * MINUTE)
     const diedAt = stage.clock.now()
     stage.set('ethereum/a', REFUSED)
     await stage.pass(47 * MINUTE)
@@ -100,7 +100,7 @@ describe('an incident of one endpoint', () => {
   })
 
   test('stays one while it worsens, has every condition with its time, and the worst state', async () => {
-    const stage = await wellFor(10 * MINUTE, createStage({ networks: [AVALANCHE] }))
+    const stage = await wellFor(5 * MINUTE, createStage({ networks: [AVALANCHE] }))
     const times: number[] = []
     for (const ill of [{ behind: 10 }, REFUSED, UNHEALTHY]) {
       times.push(stage.clock.now())
@@ -128,7 +128,7 @@ describe('an incident of one endpoint', () => {
   })
 
   test('is not closed by a better state that is not up', async () => {
-    const stage = await wellFor(10 * MINUTE)
+    const stage = await wellFor(5 * MINUTE)
     stage.set('ethereum/a', REFUSED)
     await stage.pass(10 * MINUTE)
     const betterAt = stage.clock.now()
@@ -149,7 +149,7 @@ describe('an incident of one endpoint', () => {
   })
 
   test('keeps the measurements of every change', async () => {
-    const stage = await wellFor(10 * MINUTE)
+    const stage = await wellFor(5 * MINUTE)
     const stuckAt = stage.height('ethereum')
     stage.set('ethereum/a', { stuckAt })
     await stage.until(() => stage.codes('ethereum/a').includes('lagging'), 5 * MINUTE)
@@ -166,7 +166,7 @@ describe('an incident of one endpoint', () => {
   })
 
   test('is closed by a reload that removes the endpoint, and goes on over one that does not', async () => {
-    const stage = await wellFor(10 * MINUTE)
+    const stage = await wellFor(5 * MINUTE)
     stage.set('ethereum/a', REFUSED)
     stage.set('ethereum/b', REFUSED)
     await stage.pass(10 * MINUTE)
@@ -182,7 +182,7 @@ describe('an incident of one endpoint', () => {
   })
 
   test('two outages that are hours apart are two', async () => {
-    const stage = await wellFor(10 * MINUTE)
+    const stage = await wellFor(5 * MINUTE)
     for (let outage = 0; outage < 2; outage++) {
       stage.set('ethereum/a', REFUSED)
       await stage.pass(5 * MINUTE)
@@ -221,7 +221,7 @@ describe('an endpoint that flaps', () => {
   }
 
   test.each(PATTERNS)('makes three incidents in an hour at most: $ill ms ill, $well ms well', async (pattern) => {
-    const stage = await wellFor(10 * MINUTE)
+    const stage = await wellFor(5 * MINUTE)
     const began = stage.clock.now()
 
     await flap(stage, 'ethereum/a', pattern, HOUR)
@@ -238,7 +238,7 @@ describe('an endpoint that flaps', () => {
   })
 
   test('is reported once, as flapping, and closed at its recovery once it is stable', async () => {
-    const stage = await wellFor(10 * MINUTE)
+    const stage = await wellFor(5 * MINUTE)
     await flap(stage, 'ethereum/a', { ill: MINUTE, well: MINUTE }, 30 * MINUTE)
     const lastWellFrom = stage.clock.now() - MINUTE
     const open = only(stage.open())
@@ -258,7 +258,7 @@ describe('an endpoint that flaps', () => {
   })
 
   test('again within the hour continues the same incident', async () => {
-    const stage = await wellFor(10 * MINUTE)
+    const stage = await wellFor(5 * MINUTE)
     await flap(stage, 'ethereum/a', { ill: MINUTE, well: MINUTE }, 10 * MINUTE)
     await stage.pass(15 * MINUTE)
     const calm = stage.incidents().at(-1)
@@ -272,7 +272,7 @@ describe('an endpoint that flaps', () => {
   })
 
   test('for hours keeps only the first and the latest changes', async () => {
-    const stage = await wellFor(10 * MINUTE)
+    const stage = await wellFor(5 * MINUTE)
     await flap(stage, 'ethereum/a', { ill: MINUTE, well: MINUTE }, 4 * HOUR)
 
     const incident = only(stage.open())
@@ -287,7 +287,7 @@ describe('an endpoint that flaps', () => {
   })
 
   test('a slow succession of different faults is no flapping', async () => {
-    const stage = await wellFor(10 * MINUTE, createStage({ networks: [AVALANCHE] }))
+    const stage = await wellFor(5 * MINUTE, createStage({ networks: [AVALANCHE] }))
     for (const ill of [{ behind: 10 }, REFUSED, UNHEALTHY, { latencyMs: 3000 }, { failure: { kind: 'not-json' } }]) {
       stage.set('avalanche/a', ill as Node)
       await stage.pass(5 * MINUTE)
@@ -310,7 +310,7 @@ describe('an endpoint that flaps', () => {
 
 describe('a halt of the whole chain', () => {
   test('is one incident of the network, from the last block to the next, and none of its endpoints', async () => {
-    const stage = await wellFor(10 * MINUTE)
+    const stage = await wellFor(5 * MINUTE)
     stage.halt('ethereum', true)
     const haltedAt = stage.clock.now()
     await stage.pass(2 * HOUR)
@@ -334,7 +334,7 @@ describe('a halt of the whole chain', () => {
   })
 
   test('describes the chain, not an age that was true only at the opening', async () => {
-    const stage = await wellFor(10 * MINUTE)
+    const stage = await wellFor(5 * MINUTE)
     stage.halt('ethereum', true)
     await stage.pass(2 * HOUR)
 
@@ -342,7 +342,7 @@ describe('a halt of the whole chain', () => {
   })
 
   test('and an endpoint that really dies during it are two incidents', async () => {
-    const stage = await wellFor(10 * MINUTE)
+    const stage = await wellFor(5 * MINUTE)
     stage.halt('ethereum', true)
     await stage.pass(20 * MINUTE)
     const diedAt = stage.clock.now()
@@ -364,7 +364,7 @@ describe('a halt of the whole chain', () => {
   })
 
   test('is not shown by an endpoint that is down all the time', async () => {
-    const stage = await wellFor(10 * MINUTE)
+    const stage = await wellFor(5 * MINUTE)
     stage.set('ethereum/b', REFUSED)
     await stage.pass(10 * MINUTE)
     stage.halt('ethereum', true)
@@ -376,7 +376,7 @@ describe('a halt of the whole chain', () => {
   })
 
   test('leaves an endpoint that failed before it its own incident', async () => {
-    const stage = await wellFor(10 * MINUTE)
+    const stage = await wellFor(5 * MINUTE)
     stage.set('ethereum/b', { behind: 5 })
     await stage.pass(10 * MINUTE)
     const before = only(stage.open())
@@ -396,7 +396,7 @@ describe('a halt of the whole chain', () => {
   })
 
   test('absorbs incidents of single endpoints from before it was known', async () => {
-    const stage = await wellFor(10 * MINUTE)
+    const stage = await wellFor(5 * MINUTE)
     stage.halt('ethereum', true)
     await stage.pass(20 * SECOND)
     stage.set('ethereum/b', { behind: 5 })
@@ -411,7 +411,7 @@ describe('a halt of the whole chain', () => {
   })
 
   test('goes on while no endpoint answers, and ends with a new block', async () => {
-    const stage = await wellFor(10 * MINUTE)
+    const stage = await wellFor(5 * MINUTE)
     stage.halt('ethereum', true)
     await stage.pass(10 * MINUTE)
     const before = only(stage.open())
@@ -431,7 +431,7 @@ describe('a halt of the whole chain', () => {
   })
 
   test('continues over a reload', async () => {
-    const stage = await wellFor(10 * MINUTE)
+    const stage = await wellFor(5 * MINUTE)
     stage.halt('ethereum', true)
     await stage.pass(10 * MINUTE)
     const before = only(stage.open())
@@ -471,7 +471,7 @@ describe('an event of one shard', () => {
   const ofNetwork = (stage: Stage) => stage.open().filter(({ endpoint }) => endpoint === null)
 
   async function sharded(): Promise<Stage> {
-    return await wellFor(10 * MINUTE, createStage({ networks: [SHARDED] }))
+    return await wellFor(5 * MINUTE, createStage({ networks: [SHARDED] }))
   }
 
   function halt(stage: Stage): void {
@@ -541,7 +541,7 @@ describe('a fork without a majority', () => {
   const TWO: StageNetwork = { name: 'ethereum', endpoints: ['a', 'b'] }
 
   async function forked(): Promise<Stage> {
-    const stage = await wellFor(10 * MINUTE, createStage({ networks: [TWO] }))
+    const stage = await wellFor(5 * MINUTE, createStage({ networks: [TWO] }))
     stage.set('ethereum/b', { branch: { from: stage.height('ethereum') + 1, name: 'other' } })
     await stage.pass(10 * MINUTE)
     return stage
@@ -582,7 +582,7 @@ describe('while our own network is down', () => {
   const UNREACHED: Node = { failure: { kind: 'unroutable', code: 'ENETUNREACH' } }
 
   test('no incident opens, and open ones continue and are closed afterwards', async () => {
-    const stage = await wellFor(10 * MINUTE)
+    const stage = await wellFor(5 * MINUTE)
     stage.set('ethereum/a', REFUSED)
     await stage.pass(10 * MINUTE)
     const before = only(stage.open())
@@ -601,7 +601,7 @@ describe('while our own network is down', () => {
   })
 
   test('an endpoint that recovers between two failures of ours is never down without a condition', async () => {
-    const stage = await wellFor(10 * MINUTE)
+    const stage = await wellFor(5 * MINUTE)
     stage.set('ethereum/a', REFUSED)
     await stage.pass(10 * MINUTE)
     let asked = 0

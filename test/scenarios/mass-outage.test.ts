@@ -57,7 +57,10 @@ test.each([
 })
 
 test('2,000 endpoints on 500 hosts without a provider are one incident for each host, opened in few messages', async () => {
-  const { listed, messages, errors } = await playFleetOutage({ endpoints: ENDPOINTS, hosts: 500, provider: null }, ROUNDS)
+  const { listed, messages, errors } = await playFleetOutage(
+    { endpoints: ENDPOINTS, hosts: 500, provider: null },
+    ROUNDS,
+  )
 
   expect(listed).toHaveLength(500)
   expect(listed.every(({ cause, affected }) => cause === 'outage' && affected.length === 4)).toBe(true)

@@ -46,7 +46,7 @@ describe('our own network', () => {
     'down for $forMs ms ($failure.kind): no endpoint is blamed, all are unknown meanwhile and up within a round after',
     async ({ failure, forMs }) => {
       const stage = stageOf(THREE)
-      await stage.pass(10 * MINUTE)
+      await stage.pass(5 * MINUTE)
       fail(stage, THREE, failure)
 
       await stage.pass(forMs)
@@ -66,7 +66,7 @@ describe('our own network', () => {
 
   test('down while a node on this machine answers: that one stays up, the distant ones are unknown', async () => {
     const stage = stageOf([{ name: 'own', host: '127.0.0.1' }, { name: 'lan', host: '192.168.1.7' }, ...THREE])
-    await stage.pass(10 * MINUTE)
+    await stage.pass(5 * MINUTE)
     fail(stage, THREE, { kind: 'unroutable', code: 'ENETUNREACH' })
     await stage.pass(10 * MINUTE)
 
@@ -79,7 +79,7 @@ describe('our own network', () => {
 
   test('works while distant nodes answer: a node on this machine that does not answer is down', async () => {
     const stage = stageOf([{ name: 'own', host: '127.0.0.1' }, ...THREE])
-    await stage.pass(10 * MINUTE)
+    await stage.pass(5 * MINUTE)
     fail(stage, ['own'], REFUSED)
     await stage.pass(MINUTE)
 
@@ -89,7 +89,7 @@ describe('our own network', () => {
 
   test('has no name server: endpoints with a name are unknown, those with an address stay up, no endpoint is down', async () => {
     const stage = stageOf([{ name: 'd', host: '198.51.100.4' }, { name: 'e', host: '198.51.100.5' }, ...THREE])
-    await stage.pass(10 * MINUTE)
+    await stage.pass(5 * MINUTE)
     fail(stage, THREE, { kind: 'dns', code: 'EAI_AGAIN' })
     await stage.pass(30 * MINUTE)
 
@@ -103,7 +103,7 @@ describe('our own network', () => {
 
   test('works when one name of three cannot be resolved: that endpoint is down', async () => {
     const stage = stageOf(THREE)
-    await stage.pass(10 * MINUTE)
+    await stage.pass(5 * MINUTE)
     fail(stage, ['b'], { kind: 'dns', code: 'ENOTFOUND' })
     await stage.pass(MINUTE)
 
@@ -113,7 +113,7 @@ describe('our own network', () => {
 
   test('is back in part: endpoints that answer are judged again, the others are down only from then on', async () => {
     const stage = stageOf(THREE)
-    await stage.pass(10 * MINUTE)
+    await stage.pass(5 * MINUTE)
     fail(stage, THREE, { kind: 'timeout', afterMs: 5000 })
     await stage.pass(20 * MINUTE)
     const backAt = stage.clock.now()
@@ -128,7 +128,7 @@ describe('our own network', () => {
 
   test('flaps for an hour, ten seconds down and twenty up: no endpoint is ever blamed', async () => {
     const stage = stageOf([...THREE, 'd', 'e'])
-    await stage.pass(10 * MINUTE)
+    await stage.pass(5 * MINUTE)
     for (let time = 0; time < 120; time++) {
       fail(stage, [...THREE, 'd', 'e'], GONE[time % 3]!)
       await stage.pass(10 * SECOND)
@@ -145,7 +145,7 @@ describe('our own network', () => {
 describe('nodes that die while our network works', () => {
   test('one host of two: down, because the other answers', async () => {
     const stage = stageOf(['a', 'b'])
-    await stage.pass(10 * MINUTE)
+    await stage.pass(5 * MINUTE)
     fail(stage, ['b'], { kind: 'timeout', afterMs: 5000 })
     await stage.until(() => stage.state(key('b')) === 'down', MINUTE)
 
@@ -155,7 +155,7 @@ describe('nodes that die while our network works', () => {
 
   test('two hosts, a minute apart: both down, also the second, which failed alone', async () => {
     const stage = stageOf(['a', 'b'])
-    await stage.pass(10 * MINUTE)
+    await stage.pass(5 * MINUTE)
     fail(stage, ['a'], REFUSED)
     await stage.pass(MINUTE)
     expect(states(stage, ['a', 'b'])).toEqual(['down', 'up'])
@@ -168,7 +168,7 @@ describe('nodes that die while our network works', () => {
 
   test('two of three hosts at the same moment: both down, because the third answers', async () => {
     const stage = stageOf(THREE)
-    await stage.pass(10 * MINUTE)
+    await stage.pass(5 * MINUTE)
     fail(stage, ['a', 'b'], REFUSED)
     await stage.pass(MINUTE)
 
@@ -178,7 +178,7 @@ describe('nodes that die while our network works', () => {
   test('a single host with five endpoints: all five down', async () => {
     const names = ['a', 'b', 'c', 'd', 'e']
     const stage = stageOf(names.map((name) => ({ name, host: 'node.example.org' })))
-    await stage.pass(10 * MINUTE)
+    await stage.pass(5 * MINUTE)
     fail(stage, names, REFUSED)
     await stage.pass(MINUTE)
 
@@ -190,7 +190,7 @@ describe('nodes that die while our network works', () => {
     const on = (host: string) =>
       ['1', '2', '3'].map((number) => ({ name: `${host}${number}`, host: `${host}.example.org` }))
     const stage = stageOf([...on('a'), ...on('b')])
-    await stage.pass(10 * MINUTE)
+    await stage.pass(5 * MINUTE)
     fail(stage, ['a2', 'b2'], REFUSED)
     for (let at = 0; at < 10 * 60; at++) {
       await stage.pass(SECOND)
@@ -203,7 +203,7 @@ describe('nodes that die while our network works', () => {
 
   test('a single endpoint: down, because there is no other to ask', async () => {
     const stage = stageOf(['a'])
-    await stage.pass(10 * MINUTE)
+    await stage.pass(5 * MINUTE)
     for (const failure of GONE) {
       fail(stage, ['a'], failure)
       await stage.pass(MINUTE)
@@ -217,7 +217,7 @@ describe('nodes that die while our network works', () => {
 
   test('a node that was down before our network failed is down again after it: one incident, without an invented end', async () => {
     const stage = stageOf(THREE)
-    await stage.pass(10 * MINUTE)
+    await stage.pass(5 * MINUTE)
     fail(stage, ['c'], REFUSED)
     await stage.pass(5 * MINUTE)
     fail(stage, ['a', 'b'], { kind: 'unroutable', code: 'ENETUNREACH' })
@@ -233,7 +233,7 @@ describe('nodes that die while our network works', () => {
 
   test('a node that fails during our own outage is down after it', async () => {
     const stage = stageOf(THREE)
-    await stage.pass(10 * MINUTE)
+    await stage.pass(5 * MINUTE)
     fail(stage, THREE, { kind: 'unroutable', code: 'ENETUNREACH' })
     await stage.pass(10 * MINUTE)
     heal(stage, ['a', 'b'])
@@ -298,7 +298,7 @@ describe('nodes that die while our network works', () => {
 describe('a restart', () => {
   test('while our network is down: endpoints that were up before are unknown, not down, until the network is back', async () => {
     const before = stageOf(THREE)
-    await before.pass(10 * MINUTE)
+    await before.pass(5 * MINUTE)
     const stage = stageOf(THREE, {}, { saved: before.saved(), now: before.clock.now() + MINUTE })
     fail(stage, THREE, { kind: 'timeout', afterMs: 5000 })
     await stage.pass(30 * MINUTE)
@@ -313,7 +313,7 @@ describe('a restart', () => {
 
   test('while one node is dead that was up before: it is down, because other hosts answer', async () => {
     const before = stageOf(THREE)
-    await before.pass(10 * MINUTE)
+    await before.pass(5 * MINUTE)
     const stage = stageOf(THREE, {}, { saved: before.saved(), now: before.clock.now() + MINUTE })
     fail(stage, ['b'], REFUSED)
     await stage.pass(MINUTE)
@@ -394,7 +394,7 @@ describe('this machine’s clock', () => {
     async (ms) => {
       for (const names of [['a'], ['a', 'b'], THREE]) {
         const stage = stageOf(names, OVER)
-        await stage.pass(10 * MINUTE)
+        await stage.pass(5 * MINUTE)
         stage.clock.stepWall(ms)
         await stage.pass(500)
         expect(stage.impaired().join()).toContain('clock was set')
@@ -456,7 +456,7 @@ describe('this machine’s clock', () => {
 describe('fail_after 1', () => {
   test('counts one poll that another host’s answer confirms, and none during an outage of ours', async () => {
     const stage = stageOf(THREE, { thresholds: { failAfter: 1 } })
-    await stage.pass(10 * MINUTE)
+    await stage.pass(5 * MINUTE)
     fail(stage, THREE, { kind: 'timeout', afterMs: 5000 })
     await stage.pass(HOUR)
     heal(stage, THREE)

@@ -45,7 +45,7 @@ describe.each([
     async (count) => {
       const endpoints = shared(count, over)
       const stage = stageOf(endpoints)
-      await stage.pass(5 * MINUTE)
+      await stage.pass(2 * MINUTE)
 
       fail(stage, endpoints)
       await stage.pass(2 * MINUTE)
@@ -64,7 +64,7 @@ describe.each([
   test('of which one of twelve fails: its own incident', async () => {
     const endpoints = shared(12, over)
     const stage = stageOf(endpoints)
-    await stage.pass(5 * MINUTE)
+    await stage.pass(2 * MINUTE)
 
     fail(stage, endpoints.slice(0, 1))
     await stage.pass(5 * MINUTE)
@@ -75,7 +75,7 @@ describe.each([
   test('that fail ten minutes apart are incidents of their own', async () => {
     const endpoints = shared(3, over)
     const stage = stageOf(endpoints)
-    await stage.pass(5 * MINUTE)
+    await stage.pass(2 * MINUTE)
 
     for (const one of endpoints) {
       fail(stage, [one])
@@ -88,7 +88,7 @@ describe.each([
   test('that fail together again and again are flapping: no new incident each time, until they stay up', async () => {
     const endpoints = shared(3, over)
     const stage = stageOf(endpoints)
-    await stage.pass(5 * MINUTE)
+    await stage.pass(2 * MINUTE)
 
     for (let times = 1; times <= 8; times++) {
       fail(stage, endpoints)
@@ -112,7 +112,7 @@ describe.each([
   test('that are removed from the configuration have no outage any more', async () => {
     const endpoints = shared(3, over)
     const stage = stageOf(endpoints)
-    await stage.pass(5 * MINUTE)
+    await stage.pass(2 * MINUTE)
     fail(stage, endpoints)
     await stage.pass(2 * MINUTE)
 
@@ -129,7 +129,7 @@ describe.each([
     const when = { kind: 'once', from: start, until: start + 60 * MINUTE } as const
     const window = { name: 'upgrade', networks: ['ethereum'], endpoints: ['s000', 's001'], when }
     const stage = stageOf(endpoints, { now: start, windows: [window] })
-    await stage.pass(5 * MINUTE)
+    await stage.pass(2 * MINUTE)
 
     fail(stage, endpoints)
     await stage.pass(5 * MINUTE)
@@ -185,7 +185,7 @@ describe.each([
   test('of which one stays down: the outage ends, and that one has an incident of its own', async () => {
     const endpoints = shared(5, over)
     const stage = stageOf(endpoints)
-    await stage.pass(5 * MINUTE)
+    await stage.pass(2 * MINUTE)
     fail(stage, endpoints)
     await stage.pass(2 * MINUTE)
 
@@ -199,7 +199,7 @@ describe.each([
   test('that are down over a restart stay in the same incident until they are back', async () => {
     const endpoints = shared(5, over)
     const before = stageOf(endpoints)
-    await before.pass(5 * MINUTE)
+    await before.pass(2 * MINUTE)
     fail(before, endpoints)
     await before.pass(2 * MINUTE)
     const [open] = before.open()
@@ -221,7 +221,7 @@ describe('only endpoints that fail now count:', () => {
   test('two that are flapping, and up at the moment, are no outage', async () => {
     const endpoints = shared(2, over)
     const stage = stageOf(endpoints)
-    await stage.pass(5 * MINUTE)
+    await stage.pass(2 * MINUTE)
 
     for (let times = 1; times <= 5; times++) {
       for (const one of endpoints) {
@@ -258,7 +258,7 @@ describe('only endpoints that fail now count:', () => {
       },
     ]
     const stage = createStage({ networks: networksWith([]) })
-    await stage.pass(5 * MINUTE)
+    await stage.pass(2 * MINUTE)
     fail(stage, endpoints)
     await stage.pass(2 * MINUTE)
 
@@ -274,7 +274,7 @@ describe('only endpoints that fail now count:', () => {
   test('one that was degraded for long and goes down beside another keeps its own incident', async () => {
     const endpoints = shared(4, over)
     const stage = stageOf(endpoints)
-    await stage.pass(5 * MINUTE)
+    await stage.pass(2 * MINUTE)
     stage.set(key('s000'), { behind: 10 })
     await stage.pass(10 * MINUTE)
 
@@ -294,7 +294,7 @@ describe('while an outage is open', () => {
   test('an endpoint that fails later has an incident of its own, also after a restart', async () => {
     const endpoints = shared(5, over)
     const before = stageOf(endpoints)
-    await before.pass(5 * MINUTE)
+    await before.pass(2 * MINUTE)
     fail(before, endpoints.slice(0, 3))
     await before.pass(10 * MINUTE)
 
@@ -317,7 +317,7 @@ describe('while an outage is open', () => {
   test('one that fails within two intervals joins', async () => {
     const endpoints = shared(5, over)
     const stage = stageOf(endpoints)
-    await stage.pass(5 * MINUTE)
+    await stage.pass(2 * MINUTE)
 
     fail(stage, endpoints.slice(0, 3))
     await stage.pass(5 * SECOND)
@@ -330,7 +330,7 @@ describe('while an outage is open', () => {
   test('one of it that recovers and fails at once stays part of it; after a while it is an incident of its own', async () => {
     const endpoints = shared(5, over)
     const stage = stageOf(endpoints)
-    await stage.pass(5 * MINUTE)
+    await stage.pass(2 * MINUTE)
     fail(stage, endpoints)
     await stage.pass(5 * MINUTE)
 
@@ -351,7 +351,7 @@ describe('while an outage is open', () => {
   test('the others that fail together an hour later are a second outage', async () => {
     const endpoints = shared(40, over)
     const stage = stageOf(endpoints)
-    await stage.pass(5 * MINUTE)
+    await stage.pass(2 * MINUTE)
     fail(stage, endpoints.slice(0, 12))
     await stage.pass(60 * MINUTE)
 
@@ -383,7 +383,7 @@ describe('while an outage is open', () => {
       const endpoints = shared(6, over)
       const planned = plannedFor(names(endpoints.slice(0, count)), 0, 20 * MINUTE)
       const stage = stageOf(endpoints, planned)
-      await stage.pass(5 * MINUTE)
+      await stage.pass(2 * MINUTE)
       fail(stage, endpoints)
       await stage.pass(10 * MINUTE)
       expect(stage.open()).toMatchObject([{ cause: 'outage', affected: names(endpoints.slice(count)) }])
@@ -402,7 +402,7 @@ describe('while an outage is open', () => {
     const endpoints = shared(6, over)
     const planned = plannedFor(['s000'], 0, 30 * MINUTE)
     const stage = stageOf(endpoints, planned)
-    await stage.pass(5 * MINUTE)
+    await stage.pass(2 * MINUTE)
     fail(stage, endpoints.slice(1))
     await stage.pass(10 * MINUTE)
     fail(stage, endpoints.slice(0, 1))
@@ -417,7 +417,7 @@ describe('while an outage is open', () => {
     const endpoints = shared(5, over)
     const planned = plannedFor(['s000'], 20 * MINUTE, 40 * MINUTE)
     const first = stageOf(endpoints, planned)
-    await first.pass(5 * MINUTE)
+    await first.pass(2 * MINUTE)
     fail(first, endpoints)
     await first.pass(30 * MINUTE)
     await first.stop()
@@ -438,7 +438,7 @@ describe('an endpoint that is flapping', () => {
   /** Its third failure is flapping; it is up at the end. */
   async function flapping(): Promise<Stage> {
     const stage = stageOf(endpoints)
-    await stage.pass(5 * MINUTE)
+    await stage.pass(2 * MINUTE)
     for (let times = 1; times <= 3; times++) {
       fail(stage, [first])
       await stage.pass(30 * SECOND)
@@ -496,7 +496,7 @@ test('five hundred endpoints of one provider are one incident, and at most a doz
 
 test('a provider that is added by a reload keeps the endpoints as they are, and makes them a group', async () => {
   const stage = stageOf(shared(3, {}))
-  await stage.pass(5 * MINUTE)
+  await stage.pass(2 * MINUTE)
   const endpoints = shared(3, { provider: 'acme' })
 
   stage.reconfigure([{ name: 'ethereum', endpoints, endpoint: { intervalMs: INTERVAL_MS } }])
@@ -510,7 +510,7 @@ test('a provider that is added by a reload keeps the endpoints as they are, and 
 test('an outage whose endpoints a reload splits goes on with the most of them', async () => {
   const endpoints = shared(5, { provider: 'acme' })
   const stage = stageOf(endpoints)
-  await stage.pass(5 * MINUTE)
+  await stage.pass(2 * MINUTE)
   fail(stage, endpoints)
   await stage.pass(2 * MINUTE)
   const [outage] = stage.open()
@@ -587,7 +587,7 @@ describe('whatever fails, recovers and restarts,', () => {
 test('the log names the endpoints of an outage, at most eight of them', async () => {
   const endpoints = shared(10, { provider: 'acme' })
   const stage = stageOf(endpoints)
-  await stage.pass(5 * MINUTE)
+  await stage.pass(2 * MINUTE)
 
   fail(stage, endpoints)
   await stage.pass(2 * MINUTE)
@@ -605,7 +605,7 @@ test('the log names the endpoints of an outage, at most eight of them', async ()
 
 test('endpoints without a common host or provider that fail together are incidents of their own', async () => {
   const stage = stageOf([])
-  await stage.pass(5 * MINUTE)
+  await stage.pass(2 * MINUTE)
 
   fail(stage, [{ name: 'x' }, { name: 'y' }])
   await stage.pass(2 * MINUTE)

@@ -49,7 +49,7 @@ const lately = (stage: Stage, message: string) => stage.log.filter((line) => lin
 describe('an incident that is open when the daemon stops', () => {
   test('continues after the restart with the same id, and is closed at the first good poll', async () => {
     const first = createStage()
-    await first.pass(10 * MINUTE)
+    await first.pass(5 * MINUTE)
     first.set('ethereum/a', REFUSED)
     await first.pass(10 * MINUTE)
     const before = only(first.open())
@@ -75,7 +75,7 @@ describe('an incident that is open when the daemon stops', () => {
 
   test('is closed at the first poll after the start if the node recovered meanwhile', async () => {
     const first = createStage()
-    await first.pass(10 * MINUTE)
+    await first.pass(5 * MINUTE)
     first.set('ethereum/a', REFUSED)
     await first.pass(10 * MINUTE)
     const before = only(first.open())
@@ -93,7 +93,7 @@ describe('an incident that is open when the daemon stops', () => {
 
   test('is closed if the endpoint is no longer configured', async () => {
     const first = createStage()
-    await first.pass(10 * MINUTE)
+    await first.pass(5 * MINUTE)
     first.set('ethereum/a', REFUSED)
     await first.pass(10 * MINUTE)
     const before = only(first.open())
@@ -105,7 +105,7 @@ describe('an incident that is open when the daemon stops', () => {
 
   test('stays open if the saved health cannot be read: the endpoint is unknown until it is polled', async () => {
     const first = createStage()
-    await first.pass(10 * MINUTE)
+    await first.pass(5 * MINUTE)
     first.set('ethereum/a', REFUSED)
     await first.pass(10 * MINUTE)
     const saved = first.saved()
@@ -124,7 +124,7 @@ describe('an incident that is open when the daemon stops', () => {
 describe('kill -9', () => {
   test('while an outage is confirmed loses nothing: it is confirmed again, and dated back to its first bad poll', async () => {
     const first = createStage()
-    await first.pass(10 * MINUTE)
+    await first.pass(5 * MINUTE)
     const diedAt = first.clock.now()
     first.set('ethereum/a', REFUSED)
     await first.until(() => first.open().length > 0, MINUTE)
@@ -140,7 +140,7 @@ describe('kill -9', () => {
 
   test('while a recovery is confirmed leaves the incident open until it is confirmed again', async () => {
     const first = createStage()
-    await first.pass(10 * MINUTE)
+    await first.pass(5 * MINUTE)
     first.set('ethereum/a', REFUSED)
     await first.pass(10 * MINUTE)
     const before = only(first.open())
@@ -162,7 +162,7 @@ describe('kill -9', () => {
   test('at any moment of an outage leaves one incident, which never begins before the outage', async () => {
     for (let moment = 0; moment < 7; moment++) {
       const first = createStage()
-      await first.pass(10 * MINUTE)
+      await first.pass(5 * MINUTE)
       const diedAt = first.clock.now()
       first.set('ethereum/a', REFUSED)
       await first.pass(moment * 2900)
@@ -182,7 +182,7 @@ describe('kill -9', () => {
 
   test('between the two writes closes nothing in the past', async () => {
     const first = createStage()
-    await first.pass(10 * MINUTE)
+    await first.pass(5 * MINUTE)
     const well = first.saved()
     first.set('ethereum/a', REFUSED)
     await first.pass(10 * MINUTE)
@@ -210,7 +210,7 @@ describe('flapping', () => {
 
   test('is still known after a restart: the third failure is flapping', async () => {
     const first = createStage()
-    await first.pass(10 * MINUTE)
+    await first.pass(5 * MINUTE)
     await flap(first, 2)
     const second = await restarted(first, 10 * SECOND)
     await flap(second, 1)
@@ -222,7 +222,7 @@ describe('flapping', () => {
 
   test('continues over a restart as the same incident, open or closed', async () => {
     const first = createStage()
-    await first.pass(10 * MINUTE)
+    await first.pass(5 * MINUTE)
     await flap(first, 5)
     const open = only(first.open())
     const second = await restarted(first, 10 * SECOND)
@@ -246,7 +246,7 @@ describe('an endpoint on another branch than the majority', () => {
 
   async function forked(forMs: number): Promise<Stage> {
     const stage = createStage()
-    await stage.pass(10 * MINUTE)
+    await stage.pass(5 * MINUTE)
     stage.set('ethereum/c', { branch: { from: stage.height('ethereum') + 1, name: 'other' } })
     await stage.pass(10 * MINUTE + forMs)
     return stage
@@ -300,7 +300,7 @@ describe('an event of the whole network', () => {
     { what: 'forked', said: ['network forked'] },
   ])('is known all the time over a reload: $what', async ({ what, said }) => {
     const stage = createStage({ networks: [{ name: 'ethereum', endpoints: ['a', 'b', 'c', 'd'] }] })
-    await stage.pass(10 * MINUTE)
+    await stage.pass(5 * MINUTE)
     if (what === 'halted') stage.halt('ethereum', true)
     else for (const name of ['c', 'd']) stage.set(`ethereum/${name}`, { branch: { from: 1050, name: 'other' } })
     await stage.pass(10 * MINUTE)
@@ -316,7 +316,7 @@ describe('an event of the whole network', () => {
 
   test('a halt continues over restarts as one incident, and ends at the next block', async () => {
     const first = createStage()
-    await first.pass(10 * MINUTE)
+    await first.pass(5 * MINUTE)
     first.halt('ethereum', true)
     await first.pass(10 * MINUTE)
     const { id } = only(first.open())
@@ -355,7 +355,7 @@ describe('an event of the whole network', () => {
 
   test('a halt that ended while the daemon was stopped ends at the first poll that shows it', async () => {
     const first = createStage()
-    await first.pass(10 * MINUTE)
+    await first.pass(5 * MINUTE)
     first.halt('ethereum', true)
     await first.pass(10 * MINUTE)
     const { id } = only(first.open())
@@ -374,7 +374,7 @@ describe('an event of the whole network', () => {
   test('a fork continues over a restart as one incident, and ends when all endpoints agree', async () => {
     const networks: StageNetwork[] = [{ name: 'ethereum', endpoints: ['a', 'b'] }]
     const first = createStage({ networks })
-    await first.pass(10 * MINUTE)
+    await first.pass(5 * MINUTE)
     first.set('ethereum/b', { branch: { from: first.height('ethereum') + 1, name: 'other' } })
     await first.pass(10 * MINUTE)
     const { id } = only(first.open())
