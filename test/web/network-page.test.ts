@@ -55,7 +55,7 @@ describe.runIf(hasChromium)('a network in Chromium', () => {
   }, 120_000)
 
   test('loads blocks every three seconds, but strips only once a minute', async () => {
-    const page = await blank()
+    const page = await blank({ alone: true })
     const asked: string[] = []
     page.on('request', (request) => asked.push(new URL(request.url()).pathname))
     await page.clock.install()

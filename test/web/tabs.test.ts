@@ -109,7 +109,7 @@ describe.runIf(hasChromium)('tabs of one browser', () => {
   test('a hidden one without Web Locks has no stream, and polls at one pace', async () => {
     const setting = setUp({ realClock: systemClock })
     await setting.world.pollAll()
-    const tab = await blank()
+    const tab = await blank({ alone: true })
     const streams = countStreams(tab.context())
     let polls = 0
     tab.on('request', (request) => {
