@@ -1,6 +1,13 @@
 import { execFileSync } from 'node:child_process'
 import axe from 'axe-core'
-import { type Browser, type BrowserContext, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
+import {
+  type Browser,
+  type BrowserContext,
+  type BrowserContextOptions,
+  chromium,
+  type Page,
+  type Response,
+} from 'playwright-core'
 import { afterAll, afterEach, beforeAll } from 'vitest'
 import type { Setting } from '../http/setting.ts'
 import { isInstalled, requirePackage } from './system-package.ts'
@@ -56,7 +63,7 @@ export interface Seen {
   /** As `complaintsOf` says. */
   readonly complaints: string[]
   /** All that was loaded but answers of the API. */
-  readonly loaded: { readonly path: string; readonly body: Buffer }[]
+  readonly loaded: { readonly path: string; readonly response: Response }[]
 }
 
 export interface Chromium {
@@ -135,11 +142,7 @@ export function openChromium(): Chromium {
       const loaded: Seen['loaded'] = []
       page.on('response', (response) => {
         const { pathname: path } = new URL(response.url())
-        if (path.startsWith('/api/')) return
-        response.body().then(
-          (body) => loaded.push({ path, body }),
-          () => {},
-        )
+        if (!path.startsWith('/api/')) loaded.push({ path, response })
       })
       await page.goto(url)
       await page.waitForSelector(look.until ?? (look.scripts === false ? 'h1' : DRAWN))
