@@ -148,6 +148,22 @@ test.runIf(hasChromium)('axe reads the first row of each kind, wherever it is', 
   expect(page && (await findingsInAllLooks(page))).toEqual([faint, faint])
 })
 
+test.runIf(hasChromium)(
+  'an id that two rows have is found, though axe does not read both, and no row is lost',
+  async () => {
+    const page = await browserForAll?.blank()
+    const rows = [1, 2, 3, 3].map((id) => `<tr id="row-${id}"><td>1</td></tr>`)
+    await page?.setContent(
+      `<!doctype html><html lang="en"><title>Rows</title><main><h1>Rows</h1><table>${rows.join('')}</table></main></html>`,
+    )
+
+    const twice = 'more than one element is #row-3'
+    expect(page && (await findingsInAllLooks(page))).toEqual([twice, twice])
+    const left = await page?.locator('tr').evaluateAll((all) => all.map(({ id }) => id))
+    expect(left).toEqual(['row-1', 'row-2', 'row-3', 'row-3'])
+  },
+)
+
 interface Noting {
   noted: { keys: number; readonly unseen: string[] }
 }
