@@ -3,15 +3,7 @@ import { cursorsOf, type Marks } from '../marks.ts'
 import { POLL_NUMBERS, VERDICT_BITS } from '../poll-columns.ts'
 import { type ChangedTimes, noteChange } from '../recount.ts'
 import { SLOT_MS } from '../resolution.ts'
-import type {
-  Batch,
-  Fence,
-  IncidentJson,
-  NotificationJson,
-  RecordEvent,
-  Registration,
-  WriteEvent,
-} from '../write-events.ts'
+import type { Batch, Fence, IncidentJson, NotificationJson, RecordEvent, Registration } from '../write-events.ts'
 import { bigints } from './arrays.ts'
 import { type EventOf, type Plan, planOf } from './batch-plan.ts'
 import type { Database } from './database.ts'
@@ -168,8 +160,8 @@ function ownedOf<E extends { readonly index: number }>(
   return { kept, refused }
 }
 
-type Owning<K extends WriteEvent['kind']> = EventOf<K> & { readonly endpoint: EndpointKey }
-type Amend = Owning<'amend'> & { readonly after: number }
+type OfEndpoint = { readonly endpoint: EndpointKey }
+type Amend = EventOf<'amend'> & OfEndpoint & { readonly after: number }
 
 /** The polls with endpoint ids instead of indexes: without those that were polled after another's claim, and amended. */
 function keepPolls({ batch, registered }: Plan, amends: readonly Amend[], losses: Losses, ids: EndpointIds) {
@@ -259,7 +251,7 @@ async function addHashChanges(
   query: Query,
   ids: EndpointIds,
   vantageId: number,
-  rows: readonly Owning<'hash-change'>[],
+  rows: readonly (EventOf<'hash-change'> & OfEndpoint)[],
 ) {
   if (rows.length === 0) return
   await query(
