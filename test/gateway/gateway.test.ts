@@ -284,13 +284,85 @@ describe('answers in memory', () => {
     const hog = [1, 2].map(() => post(`${url}/ethereum/${ADMIN_ID}`, hanging))
     await expect.poll(() => asked.length).toBe(14)
     await expect.poll(() => counted.filter((one) => one.includes('getBlockByNumber')).length).toBe(12)
-    const others = callers.length === 1 ? null : await post(`${url}/ethereum/${ID}`, batch(5))
+    const others = callers.length === 1 ? null : await post(`${url}/ethereum/${ID}`, batch(2))
     const tooLarge = counted.filter((one) => one === 'rejected ethereum answer-too-large').length
     gate.open()
     await Promise.all(hog)
 
     expect(tooLarge).toBe(12 - most)
-    expect(others === null ? 5 : countOf(others.json)).toBe(5)
+    expect(others === null ? 2 : countOf(others.json)).toBe(2)
+  })
+
+  test('of unfinished batches leave some to the next caller, however many hold all they may', async () => {
+    const names = ['hog', 'pig', 'boar']
+    const gate = hold()
+    const { url, asked, counted } = await set({
+      rules: { callers: [...names.map((name) => caller(name, `${name}-0123456789abcdef`)), caller('wallet', ID)] },
+      answer: async ({ call: of }) => {
+        if (of?.method === 'eth_chainId') await gate.opened
+        return large()
+      },
+      answerMemory: { maxBytes: 16.5 * LARGE },
+    })
+    const tooLarge = () => counted.filter((one) => one === 'rejected ethereum answer-too-large').length
+
+    const kept: number[] = []
+    const greedy: Promise<unknown>[] = []
+    for (const [at, name] of names.entries()) {
+      const before = tooLarge()
+      greedy.push(post(`${url}/ethereum/${name}-0123456789abcdef`, [...batch(12), call('eth_chainId', [], 12)]))
+      await expect.poll(() => asked.length).toBe(13 * (at + 1))
+      await expect
+        .poll(() => counted.filter((one) => one.includes('getBlockByNumber')).length, { interval: 10 })
+        .toBe(12 * (at + 1))
+      kept.push(12 - (tooLarge() - before))
+    }
+    const { json } = await post(`${url}/ethereum/${ID}`, batch(1))
+    gate.open()
+    await Promise.all(greedy)
+
+    expect([kept, countOf(json)]).toEqual([[8, 4, 2], 1])
+  })
+
+  test('that a caller has not read are not cut off for a batch of one who holds more', async () => {
+    const third = 'third-0123456789abcdef'
+    const gate = hold()
+    const { url, port, asked, counted } = await set({
+      rules: { callers: [caller('hog', ADMIN_ID), caller('wallet', ID), caller('third', third)] },
+      answer: async ({ call: of }) => {
+        if (of?.method === 'eth_chainId') await gate.opened
+        // The kernel takes some megabytes of what is not read.
+        return { ...FROM_A, kind: 'result', result: Buffer.alloc((of?.id === '99' ? 60 : 5) * LARGE, '7') }
+      },
+      answerMemory: { maxBytes: 200 * LARGE },
+    })
+    const unread = [ID, third].map((id) => {
+      const socket = connect(port, '127.0.0.1').on('error', () => {})
+      onTestFinished(() => void socket.destroy())
+      const text = JSON.stringify(call('eth_getBlockByNumber', ['0x1', true], 99))
+      const head = `POST /ethereum/${id} HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-type: application/json\r\n`
+      socket.pause().write(`${head}content-length: ${text.length}\r\n\r\n${text}`)
+      return socket
+    })
+    const tooLarge = () => counted.filter((one) => one === 'rejected ethereum answer-too-large').length
+    const answered = () => counted.filter((one) => one.includes('getBlockByNumber')).length
+    await expect.poll(answered).toBe(2)
+
+    const hog = post(`${url}/ethereum/${ADMIN_ID}`, [...batch(18), call('eth_chainId', [], 18)])
+    await expect.poll(() => asked.length).toBe(2 + 19)
+    await expect.poll(answered).toBe(2 + 18)
+    const refused = tooLarge()
+    gate.open()
+    await hog
+    const lengths = unread.map(async (socket) => {
+      let bytes = 0
+      socket.on('data', (chunk) => (bytes += chunk.length)).resume()
+      await new Promise((resolve) => socket.on('close', resolve))
+      return bytes
+    })
+
+    expect(refused).toBeGreaterThanOrEqual(2)
+    for (const bytes of await Promise.all(lengths)) expect(bytes).toBeGreaterThan(60 * LARGE)
   })
 
   test('that a caller does not read are cut off for those who hold less, its batches counted', async () => {

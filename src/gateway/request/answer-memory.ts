@@ -5,7 +5,10 @@ import type { ServerResponse } from 'node:http'
  * limit, disconnects the slowest reader of the caller that holds most.
  */
 export interface AnswerMemory {
-  /** `isOnly` if no other caller is configured: then its batches may use everything, else half. */
+  /**
+   * `isOnly` if no other caller is configured: then its batches may use everything. Otherwise they may hold as much as all
+   * batches leave free: of one caller half, of two a third each, so that some is left for the next.
+   */
   openBatch(caller: string, isOnly: boolean): BatchMemory
   /** Counts a written answer until its response is closed. */
   written(res: ServerResponse, caller: string, bytes: number): void
@@ -43,6 +46,7 @@ export function createAnswerMemory({
   const heldByCaller = new Map<string, number>()
   const batchesByCaller = new Map<string, number>()
   let total = 0
+  let ofBatches = 0
 
   function count(caller: string, bytes: number): void {
     total += bytes
@@ -56,43 +60,46 @@ export function createAnswerMemory({
     count(answer.caller, -answer.bytes)
   }
 
-  /** Disconnects slow readers, except `kept`, until `bytes` more fit. */
-  function makeRoom(bytes: number, kept: ServerResponse | null): boolean {
+  /** Disconnects slow readers of callers that hold more than `most`, until `bytes` more fit; never `kept`. */
+  function makeRoom(bytes: number, most: number, kept: ServerResponse | null): boolean {
     for (;;) {
       if (total + bytes <= maxBytes) return true
-      const slowest = slowestReader(kept)
+      const slowest = slowestReader(most, kept)
       if (slowest === null) return false
       forget(slowest)
       slowest.destroy()
     }
   }
 
-  function slowestReader(kept: ServerResponse | null): ServerResponse | null {
+  function slowestReader(most: number, kept: ServerResponse | null): ServerResponse | null {
     let found: ServerResponse | null = null
-    let most = 0
+    let its = most
     for (const [res, { caller }] of unread) {
       const bytes = heldByCaller.get(caller) ?? 0
-      if (res === kept || bytes <= most) continue
+      if (res === kept || bytes <= its) continue
       found = res
-      most = bytes
+      its = bytes
     }
     return found
   }
 
   return {
     openBatch(caller, isOnly) {
-      const maxOfCaller = isOnly ? maxBytes : maxBytes / 2
       let held = 0
       let isOpen = true
       const hold = (bytes: number) => {
         held += bytes
+        ofBatches += bytes
         count(caller, bytes)
         add(batchesByCaller, caller, bytes)
       }
       return {
         take(bytes) {
+          if (!isOpen || held + bytes > maxBatchBytes) return false
           const ofCaller = (batchesByCaller.get(caller) ?? 0) + bytes
-          if (!isOpen || held + bytes > maxBatchBytes || ofCaller > maxOfCaller || !makeRoom(bytes, null)) return false
+          if (!isOnly && ofCaller > maxBytes - ofBatches - bytes) return false
+          // Cuts off readers of callers that hold more than this one, so none of its own.
+          if (!makeRoom(bytes, heldByCaller.get(caller) ?? 0, null)) return false
           hold(bytes)
           return true
         },
@@ -108,7 +115,7 @@ export function createAnswerMemory({
       unread.set(res, { caller, bytes })
       count(caller, bytes)
       res.once('close', () => forget(res))
-      makeRoom(0, res)
+      makeRoom(0, 0, res)
     },
   }
 }
