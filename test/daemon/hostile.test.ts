@@ -3,7 +3,7 @@ import { systemClock } from '../../src/clock.ts'
 import { createChain } from '../../src/simulator/chain.ts'
 import { BAD_HEIGHTS, type Fault } from '../../src/simulator/fault.ts'
 import { type SimulatedNode, startSimulatedNode } from '../../src/simulator/node.ts'
-import { type Daemon, removeFolder, startDaemonHere, until } from '../support/daemon.ts'
+import { type RunningDaemon, removeFolder, startDaemon, until } from '../support/daemon.ts'
 
 const GIB = 2 ** 30
 
@@ -35,7 +35,7 @@ const HARMLESS: readonly (readonly [name: string, fault: Fault])[] = [['proto', 
 
 const honest = ['honest-1', 'honest-2', 'honest-3', 'honest-4']
 let nodes = new Map<string, SimulatedNode>()
-let daemon: Daemon
+let daemon: RunningDaemon
 
 beforeAll(async () => {
   // All have one chain, and the honest alone are not the majority of the endpoints: what liars say is what counts.
@@ -49,7 +49,7 @@ beforeAll(async () => {
   )
   // It was another chain's all along; one that becomes so is in anvil.test.ts.
   nodes.get('wrong-chain')!.inject({ kind: 'wrong-chain', chainId: 5 })
-  daemon = await startDaemonHere({
+  daemon = await startDaemon({
     // Room for a busy machine: only nodes that never answer run into it.
     poll: { interval: '2s', timeout: '2s' },
     networks: [
