@@ -331,7 +331,7 @@ describe('answers in memory', () => {
       rules: { callers: [caller('hog', ADMIN_ID), caller('wallet', ID), caller('third', third)] },
       answer: async ({ call: of }) => {
         if (of?.method === 'eth_chainId') await gate.opened
-        // The kernel takes some megabytes of what is not read.
+        // Socket buffers hold some megabytes of an unread answer.
         return { ...FROM_A, kind: 'result', result: Buffer.alloc((of?.id === '99' ? 60 : 5) * LARGE, '7') }
       },
       answerMemory: { maxBytes: 200 * LARGE },
