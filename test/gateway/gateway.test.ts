@@ -226,6 +226,36 @@ describe('answers in memory', () => {
     onTestFinished(open)
     return { opened, open }
   }
+  /** Sends a request and reads nothing of its answer until the function returned is called, which counts the bytes. */
+  async function leaveUnread(
+    { port, asked }: Pick<Awaited<ReturnType<typeof set>>, 'port' | 'asked'>,
+    id: string,
+    body: unknown,
+  ): Promise<() => Promise<number>> {
+    const socket = connect(port, '127.0.0.1').on('error', () => {})
+    onTestFinished(() => void socket.destroy())
+    const text = JSON.stringify(body)
+    const before = asked.length
+    socket
+      .pause()
+      .write(
+        `POST /ethereum/${id} HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-type: application/json\r\ncontent-length: ${text.length}\r\n\r\n${text}`,
+      )
+    await expect.poll(() => asked.length).toBe(before + (Array.isArray(body) ? body.length : 1))
+    return async () => {
+      let bytes = 0
+      socket.on('data', (chunk) => (bytes += chunk.length)).resume()
+      await new Promise((resolve) => socket.on('close', resolve))
+      return bytes
+    }
+  }
+  const UNREAD = call('eth_getBlockByNumber', ['0x1', true], 99)
+  /** Socket buffers hold some megabytes of an unread answer. */
+  const unreadOrPart = (of: { readonly id: string } | null) => ({
+    ...FROM_A,
+    kind: 'result' as const,
+    result: Buffer.alloc((of?.id === '99' ? 60 : 5) * LARGE, '7'),
+  })
   const countOf = (elements: readonly any[]) => elements.filter(({ result: given }) => given !== undefined).length
 
   test('of one batch are limited: elements beyond it get an error of their own', async () => {
@@ -327,79 +357,61 @@ describe('answers in memory', () => {
   test('that a caller has not read are not cut off for a batch of one who holds more', async () => {
     const third = 'third-0123456789abcdef'
     const gate = hold()
-    const { url, port, asked, counted } = await set({
+    const setting = await set({
       rules: { callers: [caller('hog', ADMIN_ID), caller('wallet', ID), caller('third', third)] },
       answer: async ({ call: of }) => {
         if (of?.method === 'eth_chainId') await gate.opened
-        // Socket buffers hold some megabytes of an unread answer.
-        return { ...FROM_A, kind: 'result', result: Buffer.alloc((of?.id === '99' ? 60 : 5) * LARGE, '7') }
+        return unreadOrPart(of)
       },
       answerMemory: { maxBytes: 200 * LARGE },
     })
-    const unread = [ID, third].map((id) => {
-      const socket = connect(port, '127.0.0.1').on('error', () => {})
-      onTestFinished(() => void socket.destroy())
-      const text = JSON.stringify(call('eth_getBlockByNumber', ['0x1', true], 99))
-      const head = `POST /ethereum/${id} HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-type: application/json\r\n`
-      socket.pause().write(`${head}content-length: ${text.length}\r\n\r\n${text}`)
-      return socket
-    })
-    const tooLarge = () => counted.filter((one) => one === 'rejected ethereum answer-too-large').length
+    const { url, asked, counted } = setting
     const answered = () => counted.filter((one) => one.includes('getBlockByNumber')).length
+    const unread = [await leaveUnread(setting, ID, UNREAD), await leaveUnread(setting, third, UNREAD)]
     await expect.poll(answered).toBe(2)
 
     const hog = post(`${url}/ethereum/${ADMIN_ID}`, [...batch(18), call('eth_chainId', [], 18)])
     await expect.poll(() => asked.length).toBe(2 + 19)
     await expect.poll(answered).toBe(2 + 18)
-    const refused = tooLarge()
+    const refused = counted.filter((one) => one === 'rejected ethereum answer-too-large').length
     gate.open()
     await hog
-    const lengths = unread.map(async (socket) => {
-      let bytes = 0
-      socket.on('data', (chunk) => (bytes += chunk.length)).resume()
-      await new Promise((resolve) => socket.on('close', resolve))
-      return bytes
-    })
 
     expect(refused).toBeGreaterThanOrEqual(2)
-    for (const bytes of await Promise.all(lengths)) expect(bytes).toBeGreaterThan(60 * LARGE)
+    for (const take of unread) expect(await take()).toBeGreaterThan(60 * LARGE)
+  })
+
+  test('that a caller has not read are cut off for its own batch', async () => {
+    const setting = await set({
+      rules: { callers: [caller('wallet', ID)] },
+      answer: ({ call: of }) => unreadOrPart(of),
+      answerMemory: { maxBytes: 90 * LARGE },
+    })
+    const unread = await leaveUnread(setting, ID, UNREAD)
+    await expect.poll(() => setting.counted.filter((one) => one.includes('getBlockByNumber')).length).toBe(1)
+
+    const { json } = await post(`${setting.url}/ethereum/${ID}`, batch(8))
+
+    expect(countOf(json)).toBe(8)
+    expect(await unread()).toBeLessThan(60 * LARGE)
   })
 
   test('that a caller does not read are cut off for those who hold less, its batches counted', async () => {
     const MEBIBYTE = 2 ** 20
     const gate = hold()
-    const { url, port, asked } = await set({
+    const setting = await set({
       answer: async ({ call: of }) => {
         if (of?.method === 'eth_chainId') await gate.opened
         return { ...FROM_A, kind: 'result', result: Buffer.alloc(16 * MEBIBYTE, '7') }
       },
       answerMemory: { maxBytes: 116 * MEBIBYTE, maxBatchBytes: 58 * MEBIBYTE },
     })
-    /** Reads nothing yet. */
-    const leaveUnread = async (id: string, body: unknown): Promise<() => Promise<number>> => {
-      const socket = connect(port, '127.0.0.1').on('error', () => {})
-      onTestFinished(() => void socket.destroy())
-      const text = JSON.stringify(body)
-      const before = asked.length
-      socket
-        .pause()
-        .write(
-          `POST /ethereum/${id} HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-type: application/json\r\ncontent-length: ${text.length}\r\n\r\n${text}`,
-        )
-      await expect.poll(() => asked.length).toBe(before + (Array.isArray(body) ? body.length : 1))
-      return async () => {
-        let bytes = 0
-        socket.on('data', (chunk) => (bytes += chunk.length)).resume()
-        await new Promise((resolve) => socket.on('close', resolve))
-        return bytes
-      }
-    }
-    const modest = [await leaveUnread(ID, BLOCK), await leaveUnread(ID, BLOCK)]
-    const hog = await leaveUnread(ADMIN_ID, BLOCK)
-    await leaveUnread(ADMIN_ID, [BLOCK, BLOCK, BLOCK, call('eth_chainId')])
+    const modest = [await leaveUnread(setting, ID, BLOCK), await leaveUnread(setting, ID, BLOCK)]
+    const hog = await leaveUnread(setting, ADMIN_ID, BLOCK)
+    await leaveUnread(setting, ADMIN_ID, [BLOCK, BLOCK, BLOCK, call('eth_chainId')])
 
     // Of 96 MiB the hog holds 64, 48 of them in its batch.
-    const { status } = await post(`${url}/ethereum/${ID}`, [BLOCK, BLOCK])
+    const { status } = await post(`${setting.url}/ethereum/${ID}`, [BLOCK, BLOCK])
 
     expect(status).toBe(200)
     expect(await hog()).toBeLessThan(16 * MEBIBYTE)

@@ -2,7 +2,8 @@ import type { ServerResponse } from 'node:http'
 
 /**
  * Limits the memory of answers not yet delivered: elements of unfinished batches and large unread answers. Beyond the
- * limit, disconnects the slowest reader of the caller that holds most.
+ * limit, disconnects the slowest reader of the caller that holds most; for a batch, only readers of its own caller and of those
+ * that hold more.
  */
 export interface AnswerMemory {
   /**
@@ -53,6 +54,8 @@ export function createAnswerMemory({
     add(heldByCaller, caller, bytes)
   }
 
+  const heldBy = (caller: string) => heldByCaller.get(caller) ?? 0
+
   function forget(res: ServerResponse): void {
     const answer = unread.get(res)
     if (answer === undefined) return
@@ -60,25 +63,25 @@ export function createAnswerMemory({
     count(answer.caller, -answer.bytes)
   }
 
-  /** Disconnects slow readers of callers that hold more than `most`, until `bytes` more fit; never `kept`. */
-  function makeRoom(bytes: number, most: number, kept: ServerResponse | null): boolean {
+  /** Disconnects slow readers that `mayLose` selects, until `bytes` more fit. */
+  function makeRoom(bytes: number, mayLose: (res: ServerResponse, caller: string) => boolean): boolean {
     for (;;) {
       if (total + bytes <= maxBytes) return true
-      const slowest = slowestReader(most, kept)
+      const slowest = slowestReader(mayLose)
       if (slowest === null) return false
       forget(slowest)
       slowest.destroy()
     }
   }
 
-  function slowestReader(most: number, kept: ServerResponse | null): ServerResponse | null {
+  function slowestReader(mayLose: (res: ServerResponse, caller: string) => boolean): ServerResponse | null {
     let found: ServerResponse | null = null
-    let its = most
+    let most = 0
     for (const [res, { caller }] of unread) {
-      const bytes = heldByCaller.get(caller) ?? 0
-      if (res === kept || bytes <= its) continue
+      const bytes = heldBy(caller)
+      if (bytes <= most || !mayLose(res, caller)) continue
       found = res
-      its = bytes
+      most = bytes
     }
     return found
   }
@@ -98,8 +101,7 @@ export function createAnswerMemory({
           if (!isOpen || held + bytes > maxBatchBytes) return false
           const ofCaller = (batchesByCaller.get(caller) ?? 0) + bytes
           if (!isOnly && ofCaller > maxBytes - ofBatches - bytes) return false
-          // Cuts off readers of callers that hold more than this one, so none of its own.
-          if (!makeRoom(bytes, heldByCaller.get(caller) ?? 0, null)) return false
+          if (!makeRoom(bytes, (_, other) => other === caller || heldBy(other) > heldBy(caller))) return false
           hold(bytes)
           return true
         },
@@ -115,7 +117,7 @@ export function createAnswerMemory({
       unread.set(res, { caller, bytes })
       count(caller, bytes)
       res.once('close', () => forget(res))
-      makeRoom(0, 0, res)
+      makeRoom(0, (other) => other !== res)
     },
   }
 }
