@@ -1,10 +1,8 @@
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
-import { systemClock } from '../../src/clock.ts'
 import type { Incident } from '../../src/core/incident/incident.ts'
 import { IncidentView, NoteView } from '../../src/http/wire-incidents.ts'
 import { Secret } from '../../src/secret.ts'
-import { openStore } from '../../src/store/open-store.ts'
-import { lines, RETENTION } from '../store/setting.ts'
+import { opened } from '../store/setting.ts'
 import { incident, incidentRecord, START } from '../support/incident.ts'
 import { setUp } from './setting.ts'
 
@@ -14,21 +12,12 @@ const OLD = incident({ id: 'old', openedAt: START - 1000, closedAt: START })
 
 /** One open incident, and one that only the store has. */
 async function notable(open: Incident = incident(), whenDone: (close: () => Promise<void>) => void = onTestFinished) {
-  const store = await openStore({
-    path: ':memory:',
-    retention: RETENTION,
-    maxSizeBytes: 1e9,
-    clock: systemClock,
-    log: lines(),
-  })
+  const { store } = await opened({ path: ':memory:' }, whenDone)
   store.saveIncident(incidentRecord(OLD))
   await store.flush()
   const setting = setUp({ store, options: { token: new Secret(TOKEN) } })
   setting.incidents.put(open)
-  whenDone(async () => {
-    await setting.server.close()
-    await store.close()
-  })
+  whenDone(() => setting.server.close())
   const { server } = setting
   return {
     ...setting,
@@ -149,12 +138,15 @@ describe('a note', () => {
 
 describe('a bad note', () => {
   let about: Awaited<ReturnType<typeof notable>>
-  let close: () => Promise<void>
+  /** The last opened is closed first. */
+  const closings: (() => Promise<void>)[] = []
   // None of these tests adds a note.
   beforeAll(async () => {
-    about = await notable(incident(), (closing) => (close = closing))
+    about = await notable(incident(), (close) => void closings.unshift(close))
   })
-  afterAll(() => close())
+  afterAll(async () => {
+    for (const close of closings) await close()
+  })
 
   const TEXT = 'must be a text of 1 to 2000 characters'
   test.each<[string, unknown, string, string]>([

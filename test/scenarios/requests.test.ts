@@ -15,7 +15,7 @@ import { createWorld, QUIET_STORE } from '../support/world.ts'
 /** Providers bill per request: a node gets what the configuration says, and its chain id every ten minutes. */
 const INTERVAL_MS = 15_000
 const TEN_MINUTES_MS = 600_000
-const ENDPOINTS = 40
+const ENDPOINTS = 100
 
 async function startProvider(blockTimeMs: number, now: () => number) {
   const asked = new Map<string, number>()
@@ -99,7 +99,7 @@ test.each([
   // Ten blocks an interval: heads are compared by their parents, which other endpoints have told.
   1500,
 ])(
-  '40 endpoints on one host get the configured requests over ten minutes, with a block each %i ms, and the metric counts them',
+  '100 endpoints on one host get the configured requests over ten minutes, with a block each %i ms, and the metric counts them',
   async (blockTimeMs) => {
     const { clock, provider, endpoints, world } = await openScene(ENDPOINTS, blockTimeMs)
     const rounds = TEN_MINUTES_MS / INTERVAL_MS

@@ -49,7 +49,11 @@ export interface OpenedStore {
   readonly workers: Worker[]
 }
 
-export async function opened(options: Partial<StoreOptions> & { path: string; clock?: Clock }): Promise<OpenedStore> {
+/** `whenDone` is given what closes it. */
+export async function opened(
+  options: Partial<StoreOptions> & { path: string; clock?: Clock },
+  whenDone: (close: () => Promise<void>) => void = onTestFinished,
+): Promise<OpenedStore> {
   const log = lines()
   const workers: Worker[] = []
   const store = await openStore({
@@ -68,7 +72,7 @@ export async function opened(options: Partial<StoreOptions> & { path: string; cl
       return closed
     },
   })
-  onTestFinished(() => store.close())
+  whenDone(() => store.close())
   return { store, log, workers }
 }
 

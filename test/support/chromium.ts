@@ -58,6 +58,9 @@ export interface Look
   readonly until?: string
 }
 
+/** What a context has for all of its pages. */
+type ContextLook = Omit<Look, 'width' | 'height' | 'alone' | 'until'>
+
 export interface Seen {
   readonly page: Page
   /** As `complaintsOf` says. */
@@ -82,7 +85,10 @@ export interface Chromium {
 export function openChromium(): Chromium {
   let browser: Browser
   const settings: Setting[] = []
-  const shared = new Map<string, { readonly context: BrowserContext; readonly keeper: Page }>()
+  /** By look. */
+  const shared = new Map<string, BrowserContext>()
+  /** A process ends with its last page. */
+  const keepers = new Map<BrowserContext, Page>()
 
   beforeAll(async () => {
     execFileSync(process.execPath, ['scripts/page.mjs'], { stdio: 'pipe' })
@@ -90,9 +96,8 @@ export function openChromium(): Chromium {
   }, 120_000)
   afterAll(() => browser?.close())
   afterEach(async () => {
-    const kept = new Map([...shared.values()].map(({ context, keeper }) => [context, keeper]))
     for (const context of browser.contexts()) {
-      const keeper = kept.get(context)
+      const keeper = keepers.get(context)
       if (keeper === undefined) await context.close()
       else await empty(context, keeper)
     }
@@ -107,17 +112,17 @@ export function openChromium(): Chromium {
     return page
   }
 
-  async function sharedContext(look: Omit<Look, 'width' | 'height' | 'alone' | 'until'>): Promise<BrowserContext> {
+  async function sharedContext(look: ContextLook): Promise<BrowserContext> {
     const key = JSON.stringify(look)
     const known = shared.get(key)
-    if (known !== undefined) return known.context
+    if (known !== undefined) return known
     const context = await newContext(look)
-    // The process ends with its last page.
-    shared.set(key, { context, keeper: await context.newPage() })
+    shared.set(key, context)
+    keepers.set(context, await context.newPage())
     return context
   }
 
-  async function newContext({ scripts = true, ...rest }: Omit<Look, 'width' | 'height'>): Promise<BrowserContext> {
+  async function newContext({ scripts = true, ...rest }: ContextLook): Promise<BrowserContext> {
     const context = await browser.newContext({
       viewport: { width: WIDTH, height: HEIGHT },
       javaScriptEnabled: scripts,

@@ -76,8 +76,8 @@ export function removeFolder(folder: string): void {
 
 /** `config` is written as JSON, which is YAML too. The page listens on a free port unless it says otherwise. */
 export async function startDaemon(config: object, options: DaemonOptions = {}): Promise<RunningDaemon> {
-  const written = write(config, options.folder)
-  const command = [process.execPath, MAIN, 'serve', '-c', written.file, ...(options.args ?? [])]
+  const { file, ...written } = write(config, options.folder)
+  const command = [process.execPath, MAIN, 'serve', '-c', file, ...(options.args ?? [])]
   const limit = `ulimit -n ${options.descriptors}; exec "$0" "$@"`
   const [program = '', ...args] = options.descriptors === undefined ? command : ['sh', '-c', limit, ...command]
   const child = spawn(program, args, {
@@ -153,7 +153,12 @@ export async function startDaemonHere(
     log: () => text,
     stop: () => running.stop(),
   }
-  if (!options.early) await isReady(daemon)
+  if (!options.early) {
+    await isReady(daemon).catch(async (error: unknown) => {
+      await running.stop()
+      throw error
+    })
+  }
   return daemon
 }
 
