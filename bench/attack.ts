@@ -12,13 +12,14 @@ import { cpuOf, OTHER_CORE, start, startDaemon, waitFor } from './support.ts'
  * the other, and report how late they are themselves.
  *
  * `npx tsx bench/attack.ts [seconds a phase] [requests a second] [attacks]`, where `attacks` is a part of their names, several parts
- * with commas between them for these at once, or `together`.
+ * with commas between them for these at once, or `together`, which is all but the flood at once and then all.
  */
 const [, , seconds = '6', pace = '200', only = ''] = process.argv
 const PHASE_MS = Number(seconds) * 1000
 const GOOD = 'good-caller-0123456789'
 const BAD = 'bad-caller-0123456789a'
 const POLLED = 200
+const FLOOD: AttackName = 'requests without a pause'
 /** Until everything is open and its first requests are answered. */
 const SETTLE_MS = 8000
 /** Until what was released is gone. */
@@ -145,8 +146,13 @@ try {
   await measure('alone')
   const chosen = names.filter((name) => only.split(',').some((part) => name.includes(part)))
   if (!only.includes(',')) for (const name of chosen) await attackWith(name, [name])
-  if (only === '' || only === 'together') await attackWith('all together', names)
-  else if (only.includes(',')) await attackWith(chosen.join(', '), chosen)
+  if (only === '' || only === 'together') {
+    await attackWith(
+      'all that hold connections open',
+      names.filter((name) => name !== FLOOD),
+    )
+    await attackWith('all together', names)
+  } else if (only.includes(',')) await attackWith(chosen.join(', '), chosen)
   await measure('afterwards')
   const { statusCode } = await request(`${page}/-/healthy`, { dispatcher: agent })
   console.log(`the daemon answers ${statusCode} at the end`)

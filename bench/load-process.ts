@@ -82,7 +82,7 @@ async function run(order: LoadOrder): Promise<LoadReport> {
       const due = ((performance.now() - startedAt) / 1000) * perSecond
       for (; made < due; made++) {
         const dueAt = startedAt + (made / perSecond) * 1000
-        const lane = idle.pop()
+        const lane = idle.shift()
         if (lane === undefined) waiting.push(dueAt)
         else send(lane, dueAt)
       }

@@ -77,6 +77,8 @@ export async function flatOut(count: number, lanes: number, task: (turn: number)
 
 /** What is measured has a core of its own; load, attacks and nodes are on the other one. */
 export const MEASURED_CORE = 0
+/** `DAEMON_CORES=0,1`: V8's own threads need not share the core of the daemon's main thread. */
+const DAEMON_CORES = process.env.DAEMON_CORES ?? `${MEASURED_CORE}`
 export const OTHER_CORE = Math.min(1, availableParallelism() - 1)
 
 /** Starts a program of this folder on one core; resolves with what it sends first. */
@@ -106,7 +108,7 @@ export async function startDaemon(config: object, flags: readonly string[] = [])
   const folder = mkdtempSync(join(tmpdir(), 'heartline-bench-'))
   const file = join(folder, 'heartline.yaml')
   writeFileSync(file, JSON.stringify(config))
-  const child = spawn('taskset', ['-c', `${MEASURED_CORE}`, process.execPath, ...flags, main, 'serve', '-c', file], {
+  const child = spawn('taskset', ['-c', DAEMON_CORES, process.execPath, ...flags, main, 'serve', '-c', file], {
     stdio: ['ignore', 'ignore', 'pipe'],
   })
   let log = ''
