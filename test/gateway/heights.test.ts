@@ -59,6 +59,22 @@ describe('while no endpoint has the height that a caller has seen', () => {
     }
   })
 
+  test('a reorganisation takes back the last blocks, but not their height', async () => {
+    const { ask, forwarder } = await behind()
+
+    forwarder.chainMoved('ethereum', {
+      kind: 'reorged',
+      shard: null,
+      height: 1002,
+      hash: '0xnew',
+      previousHash: '0xold',
+    })
+
+    const replies = [await ask(BLOCK_NUMBER), await ask({ ...LATEST_BLOCK, ...within(300) })]
+    expect(replies.map(textOf)).toEqual(['"0x3ea"', 'no-endpoint'])
+    expect(isStale(replies[0] as Reply)).toBe(true)
+  })
+
   test('answers are fresh again once one has it', async () => {
     const { ask, b } = await behind()
     expect(isStale(await ask(BLOCK_NUMBER))).toBe(true)

@@ -41,7 +41,7 @@ export function createForwarder(deps: ForwarderDeps): Forwarder {
       nodes.retain([...upstreams.all()].map(({ address }) => address))
     },
     chainMoved(network, event) {
-      if (event.kind === 'reorged') staleAnswers.dropFrom(network, event.shard, event.height)
+      if (event.kind === 'reorged') staleAnswers.dropBlocksFrom(network, event.shard, event.height)
     },
     overview: (network) => upstreams.network(network)?.selector.overview() ?? [],
     async close() {

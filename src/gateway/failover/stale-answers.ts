@@ -74,18 +74,14 @@ export class StaleAnswers {
 
   /** Called when the endpoint turns out to be on another chain. */
   dropEndpoint(network: string, endpoint: string): void {
-    this.#dropWhere((last) => last.network === network && last.endpoint === endpoint)
+    const isDropped = (last: LastHeight) => last.network === network && last.endpoint === endpoint
+    deleteWhere(this.#heights, isDropped)
+    deleteWhere(this.#answers, isDropped)
   }
 
-  /** Called when blocks from this height on were replaced. */
-  dropFrom(network: string, shard: Shard, height: number): void {
-    this.#dropWhere((last) => last.network === network && last.shard === shard && last.height >= height)
-  }
-
-  #dropWhere(isDropped: (last: LastHeight) => boolean): void {
-    for (const map of [this.#heights, this.#answers]) {
-      for (const [key, last] of map) if (isDropped(last)) map.delete(key)
-    }
+  /** Called when blocks from this height on were replaced: callers have seen the height all the same. */
+  dropBlocksFrom(network: string, shard: Shard, height: number): void {
+    deleteWhere(this.#answers, (last) => last.network === network && last.shard === shard && last.height >= height)
   }
 }
 
@@ -121,6 +117,10 @@ interface LastAnswer extends LastHeight {
   readonly status: number | null
   readonly memory: Buffer
   readonly length: number
+}
+
+function deleteWhere<T>(map: Map<string, T>, isDeleted: (value: T) => boolean): void {
+  for (const [key, value] of map) if (isDeleted(value)) map.delete(key)
 }
 
 function chainKey(network: string, shard: Shard, tag: HeightTag): string {
