@@ -6,7 +6,7 @@ import { createCache } from '../../src/gateway/cache/cache.ts'
 import { createCallerHeights } from '../../src/gateway/caller-heights.ts'
 import type { Reply, UpstreamHandler, UpstreamRequest } from '../../src/gateway/upstream-request.ts'
 import { createFakeClock } from '../support/fake-clock.ts'
-import { endpoint, good, network } from '../support/network.ts'
+import { endpoint, good, network, THRESHOLDS } from '../support/network.ts'
 import { putVote } from '../support/votes.ts'
 import { createWorld } from '../support/world.ts'
 import {
@@ -540,6 +540,30 @@ describe('an endpoint that is found on another chain', () => {
     await second.asked
 
     expect(cache.bytes).toBe(0)
+  })
+
+  test('has nothing kept that was under way, although it is well again when it answers', async () => {
+    const waiting: ((reply: Reply) => void)[] = []
+    const next: UpstreamHandler = { handle: () => new Promise((resolve) => waiting.push(resolve)) }
+    const { cache, clock, poll, world, configured } = scene({ next, endpoints: ['own-1', 'own-2'] })
+    await poll()
+    const first = cache.handle(byNumber(900))
+    await world.poll(configured[0] as Endpoint, { heads: [{ shard: null, outcome: wrongNetwork }] })
+    for (let round = 0; round < THRESHOLDS.recoverAfter; round++) {
+      await clock.advance(1000)
+      await poll()
+    }
+    const give = () => waiting.shift()?.(resultOf(createTrueChain(1000).block(900)))
+
+    give()
+    await first
+    const before = cache.bytes
+    const second = cache.handle(byNumber(900))
+    give()
+    await second
+
+    expect(before).toBe(0)
+    expect(cache.bytes).toBeGreaterThan(0)
   })
 
   test('loses them as well when its blocks are of another branch', async () => {

@@ -571,6 +571,31 @@ describe('a batch', () => {
   })
 })
 
+test('of one caller only eight calls begin in an iteration of the event loop, however many have arrived', async () => {
+  let iteration = 0
+  let watch = setImmediate(function next() {
+    iteration++
+    watch = setImmediate(next)
+  })
+  onTestFinished(() => clearImmediate(watch))
+  const begun: number[] = []
+  const { url } = await set({
+    answer: async (question) => {
+      begun.push(iteration)
+      await new Promise((resolve) => setTimeout(resolve, 50))
+      return echo(question)
+    },
+  })
+
+  await post(
+    `${url}/ethereum/${ID}`,
+    Array.from({ length: 16 }, (_, id) => ({ ...BLOCK, id })),
+  )
+
+  const [first = 0] = begun
+  expect(begun.map((at) => at - first)).toEqual([...Array(8).fill(0), ...Array(8).fill(1)])
+})
+
 describe('the table of errors, as JSON-RPC', () => {
   async function sent(over: SettingOptions, send: (url: string) => Promise<Answer>): Promise<Answer> {
     return send((await set(over)).url)

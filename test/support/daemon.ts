@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
+import type { Clock } from '../../src/clock.ts'
 
 const MAIN = fileURLToPath(new URL('../../dist/src/main.js', import.meta.url))
 
@@ -128,7 +129,7 @@ export async function startDaemon(config: object, options: DaemonOptions = {}): 
  */
 export async function startDaemonHere(
   config: object,
-  options: Pick<DaemonOptions, 'folder' | 'early'> = {},
+  options: Pick<DaemonOptions, 'folder' | 'early'> & { readonly clock?: Clock } = {},
 ): Promise<Daemon> {
   const [{ loadConfig }, { startDaemon: start }, { createLogger }] = await Promise.all([
     import('../../src/config/load.ts'),
@@ -144,7 +145,7 @@ export async function startDaemonHere(
       text += line
     },
   })
-  const running = await start({ config: loaded.config, log })
+  const running = await start({ config: loaded.config, log, ...(options.clock && { clock: options.clock }) })
   const views = viewsOf(running.url.replace(/\/$/, ''))
   const daemon: Daemon = {
     ...written,
