@@ -34,6 +34,9 @@ const RESTART_KEYS: readonly (readonly [path: string, valueOf: (config: Config) 
   ['server.tls', ({ server }) => server.tls !== null],
   ['server.token', ({ server }) => server.token],
   ['server.public', ({ server }) => server.public],
+  ['server.hosts', ({ server }) => server.hosts],
+  // Other members learn the URL when this one joins them.
+  ['server.public_url', ({ server, cluster }) => (cluster === null ? null : server.publicUrl)],
   ['server.grafana_url', ({ server }) => server.grafanaUrl],
   ['server.public_page', ({ server }) => server.publicPage],
   ['store.path', ({ store }) => store.path],

@@ -113,7 +113,7 @@ export function createSilences({ clock, store, reads = store, log }: SilencesDep
 
 /** Whether all endpoints that it concerns are in planned maintenance, in which nothing opens, worsens or repeats. */
 export function isMaintained(incident: SilencedIncident, board: Pick<Board, 'entry'>, now: UnixMs): boolean {
-  const names = endpointsOf(incident)
+  const names = incident.endpoint === null ? incident.affected : [incident.endpoint]
   const isOne = (name: string) => periodAt(board.entry(incident.network, name)?.maintenance ?? [], now) !== null
   return names.length > 0 && names.every(isOne)
 }

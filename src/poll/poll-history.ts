@@ -82,12 +82,14 @@ const UNKNOWN = {
   contiguousFailures: null,
 } as const
 
-/** For a sharded endpoint, records the shard that lags most. */
+/** For a sharded endpoint, records the shard that lags most, of those whose head this poll read. */
 function judgedRecord(endpoint: EndpointKey, health: Health, fresh: boolean, result: PollResult): PollRecord {
   const at = result.startedAt
   let furthest: HeadStanding | null = null
-  for (const head of health.heads)
+  for (const head of health.heads) {
+    if (head.readAt !== at) continue
     if (furthest === null || (head.lagBlocks ?? 0) > (furthest.lagBlocks ?? 0)) furthest = head
+  }
   const heartbeatAt = health.liveness?.heartbeatAt ?? null
   return {
     endpoint,

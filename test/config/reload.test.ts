@@ -71,6 +71,16 @@ describe('what a new configuration changes', () => {
     expect(compareConfigs(of('abc', 'fra1'), of('abd', 'nyc1')).needsRestart).toEqual(['store.url', 'cluster'])
   })
 
+  test('the names that the page answers for wait for a restart, and its own URL where other members know it', () => {
+    const of = (server: object, rest: object = {}) => accepted(minimal({ rest: { server, ...rest } }))
+    const cluster = { store: { url: 'postgres://user:abc@db.example/heartline' }, cluster: { vantage: 'fra1' } }
+    const url = (name: string) => ({ public_url: `https://${name}.example` })
+
+    expect(compareConfigs(of({}), of({ hosts: ['status.lan'] })).needsRestart).toEqual(['server.hosts'])
+    expect(compareConfigs(of(url('a')), of(url('b'))).needsRestart).toEqual([])
+    expect(compareConfigs(of(url('a'), cluster), of(url('b'), cluster)).needsRestart).toEqual(['server.public_url'])
+  })
+
   test('what is opened at start waits for a restart', () => {
     const after = accepted(
       minimal({

@@ -402,6 +402,23 @@ describe('in planned maintenance', () => {
     expect(told(sink).slice(1)).toEqual([['incident.worse', 'incident-1', 0]])
   })
 
+  test('a halt of a network whose affected endpoints are all in it is not repeated, another one is', async () => {
+    const { sink, world, put, ...made } = await setUpMaintained({ repeatMs: HOUR / 4 })
+    put(incident({ id: 'own', endpoint: null, cause: 'halted', affected: ['own-1'] }))
+    put(incident({ id: 'both', endpoint: null, cause: 'halted', affected: ['own-1', 'own-2'] }))
+    await arrived(made, sink, 2)
+    world.board.putMaintenance([UPGRADE])
+
+    await made.clock.advance(HOUR / 4)
+    await arrived(made, sink, 3)
+
+    expect(told(sink)).toEqual([
+      ['incident.opened', 'own', 0],
+      ['incident.opened', 'both', 0],
+      ['incident.repeated', 'both', 0],
+    ])
+  })
+
   test('what ends is sent', async () => {
     const { sink, world, put } = await setUpMaintained()
     put(incident())

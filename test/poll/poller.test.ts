@@ -116,6 +116,43 @@ describe('one poll', () => {
     expect(kept.polls[0]).toMatchObject({ heartbeatLagMs: 3000, contiguousFailures: 2 })
   })
 
+  test('that reads no head is stored without a height and a lag', async () => {
+    const { poll, at, kept } = house()
+    await poll(at(1000))
+
+    await poll(refused)
+
+    expect(kept.polls.map(({ height, lagBlocks }) => [height, lagBlocks])).toEqual([
+      [1000, 0],
+      [null, null],
+    ])
+  })
+
+  test('is stored with the worst shard of those whose head it read', async () => {
+    const of = network({ family: 'multiversx', shards: [0, 1] })
+    const [proxy, ahead] = ['own', 'other'].map((name) => endpoint(name, { family: 'multiversx', shards: [0, 1] }))
+    const { clock, poller, poll, kept } = house([])
+    poller.configure(
+      [{ network: of, endpoints: [proxy!, ahead!].map((one) => ({ endpoint: one, at: locationOf('127.0.0.1') })) }],
+      new Set(),
+    )
+    const heads = (first: number, second: number | null): Answer => ({
+      heads: [
+        { shard: 0, outcome: good(head(first, clock.now())) },
+        { shard: 1, outcome: second === null ? bad(REFUSED) : good(head(second, clock.now())) },
+      ],
+    })
+    await poll(heads(1000, 2000), endpointKey(ahead!))
+    await poll(heads(999, 1950), endpointKey(proxy!))
+
+    await poll(heads(998, null), endpointKey(proxy!))
+
+    expect(kept.polls.slice(1).map(({ height, lagBlocks }) => [height, lagBlocks])).toEqual([
+      [1950, 50],
+      [998, 2],
+    ])
+  })
+
   test('of an endpoint that is no longer configured changes nothing', async () => {
     const { poller, kept } = house()
 
