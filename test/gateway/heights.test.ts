@@ -16,6 +16,15 @@ const at =
     return method === 'eth_getBalance' ? `balance at ${height}` : { number: hex(height) }
   }
 
+/** At height 1002, and gives this error to reads of state. */
+const withoutState =
+  (error: object): Answering =>
+  (asked, response) => {
+    if (asked.method !== 'eth_getBalance') return at(1002)(asked, response)
+    response.setHeader('content-type', 'application/json')
+    response.end(JSON.stringify({ jsonrpc: '2.0', id: asked.id, error }))
+  }
+
 const BALANCE = {
   operation: {
     name: 'other',
@@ -126,6 +135,37 @@ describe('while no endpoint has the height that a caller has seen', () => {
     expect(textOf(reply)).toBe('no-endpoint')
     expect(retryAfterMs(reply)).toBe(1000)
     expect(b.asked.filter(({ method }) => method === 'eth_getBalance')).toHaveLength(0)
+  })
+
+  test('a method that the endpoint with the height lacks is asked of it once, and of others that reach it', async () => {
+    const a = await startBareNode(withoutState({ code: -32_601, message: 'no such method' }))
+    const b = await startBareNode(at(1001))
+    const { ask } = await setting({ a, b }, FALLBACK_B)
+    await ask(BLOCK_NUMBER)
+    setTimeout(() => {
+      b.answering = at(1002)
+    }, 120)
+
+    const supported = await ask(BALANCE)
+    await b.stop()
+    const began = systemClock.monotonic()
+    const alone = await ask(BALANCE)
+
+    expect([textOf(supported), supported.endpoint]).toEqual(['"balance at 1002"', 'b'])
+    expect(textOf(alone)).toContain('no such method')
+    expect(systemClock.monotonic() - began).toBeLessThan(1000)
+    expect(a.asked.filter(({ method }) => method === 'eth_getBalance')).toHaveLength(2)
+  })
+
+  test('what an endpoint with the height says it does not have is asked of it three times', async () => {
+    const a = await startBareNode(withoutState({ code: 4444, message: 'pruned history unavailable' }))
+    const { ask } = await setting({ a })
+    await ask(BLOCK_NUMBER)
+
+    const reply = await ask(BALANCE)
+
+    expect(textOf(reply)).toContain('pruned history unavailable')
+    expect(a.asked.filter(({ method }) => method === 'eth_getBalance')).toHaveLength(3)
   })
 
   test('a hundred waiting reads of state ask for the head together', async () => {

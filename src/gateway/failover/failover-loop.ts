@@ -55,6 +55,7 @@ export class FailoverLoop {
       const selected = this.#select(now, isNewRound)
       isNewRound = false
       if (selected === null) {
+        if (!this.#mayTryMore) break
         const retry = await this.#heights.mayRetry(this.#failed)
         if (retry === 'no') break
         isNewRound = retry === 'all'
@@ -69,10 +70,7 @@ export class FailoverLoop {
 
   #select(now: number, isNewRound: boolean): RankedUpstream | null {
     const { operation, call } = this.#request
-    if (this.#attempts > 0) {
-      if (!operation.isRead || this.#tried.length >= MOST_ENDPOINTS) return null
-      if (this.#fallback.absences >= MOST_ABSENCES) return null
-    }
+    if (!this.#mayTryMore || (this.#attempts > 0 && this.#tried.length >= MOST_ENDPOINTS)) return null
     const selected = this.#network.selector.select({
       need: operation.need,
       isRead: operation.isRead,
@@ -88,6 +86,13 @@ export class FailoverLoop {
     if (!isWithinBudget(this.#network, this.#retryReason, selected.upstream, now)) return null
     this.#deps.onRetry?.(this.#network.name, this.#retryReason)
     return selected
+  }
+
+  /** Whether an endpoint that reaches the height later may be tried. */
+  get #mayTryMore(): boolean {
+    if (this.#attempts === 0) return true
+    if (!this.#request.operation.isRead || this.#fallback.absences >= MOST_ABSENCES) return false
+    return this.#failed.length < MOST_ENDPOINTS
   }
 
   /** If there is an answer already, a second opinion must not use all the remaining time. */
@@ -137,6 +142,8 @@ export class FailoverLoop {
       case 'absent':
         // Not 'failed', because callers can cause absences at will and must not exhaust the budget for failures.
         if (step === 'absent' || this.#heights.tooLow === null) this.#retryReason = 'absent'
+        // An absence may be that of one node of a pool.
+        if (step === 'unable') this.#failed.push(upstream)
         this.#fallback.take(answer, step === 'absent')
         return null
       case 'next':
@@ -151,9 +158,11 @@ export class FailoverLoop {
 
   #giveUp(): Reply {
     const { isRead, need } = this.#request.operation
-    // The failure of the only endpoint that may answer tells more than the wait for its height: an alias may be lost.
-    const hasFailed = need.kind === 'endpoint' && this.#lastFailure !== null && this.#heights.tooLow === null
-    const instead = hasFailed ? null : this.#heights.giveUp()
+    // The failure of the only endpoint that may answer tells more than the wait for its height: an alias may be lost. So
+    // does a node's own error.
+    const hasFailed = need.kind === 'endpoint' && this.#lastFailure !== null
+    const isTold = this.#heights.tooLow === null && (hasFailed || this.#fallback.answer !== null)
+    const instead = isTold ? null : this.#heights.giveUp()
     if (instead !== null) return replyInstead(instead, this.#attempts, this.#nodeMs)
     if (this.#fallback.answer !== null) return passOn(this.#fallback.answer, this.#attempts, this.#nodeMs)
     return failureReply(this.#request, {
