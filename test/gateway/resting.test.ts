@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { systemClock } from '../../src/clock.ts'
 import { textOf } from './chain.ts'
 import { ALIAS, type Answering, CHAIN_ID, sayError, sayStatus, setting, startBareNode } from './nodes.ts'
 
@@ -78,6 +79,63 @@ describe('where every node limits our rate', () => {
     expect(retryAfterMs(meanwhile)).toBeGreaterThan(0)
     expect(await tried).toMatchObject({ kind: 'result', endpoint: 'a', degraded: true })
   })
+})
+
+test('a node that said for how long gets no request by its name or at an alias either', async () => {
+  let answering: Answering = wait(60)
+  const a = await startBareNode((asked, response) => answering(asked, response))
+  const { ask, skip } = await setting({ a })
+  const pinned = { operation: { ...CHAIN_ID, name: 'alias', need: { kind: 'endpoint', endpoint: 'a' } } } as const
+  await ask()
+  answering = () => 'from a'
+
+  const during = await ask(pinned)
+  skip(60_000)
+  const after = await ask(pinned)
+
+  expect([textOf(during), during.attempts]).toEqual(['no-endpoint', 0])
+  expect(retryAfterMs(during)).toBeGreaterThan(30_000)
+  expect(textOf(after)).toBe('"from a"')
+})
+
+test('a node that says for how long while a guessed pause lasts is believed', async () => {
+  const answers: Answering[] = [sayError(-32_005, 'rate limited'), wait(60), () => 'from a']
+  const a = await startBareNode((asked, response) => answers.shift()?.(asked, response))
+  const { ask, skip } = await setting({ a })
+  await ask()
+  await ask()
+  skip(5000)
+
+  const during = await ask()
+  skip(60_000)
+
+  expect([textOf(during), during.attempts]).toEqual(['no-endpoint', 0])
+  expect(textOf(await ask())).toBe('"from a"')
+})
+
+test('at an alias a query of too much is no rate limit, and long calls are not held against the node', async () => {
+  const tooMuch = sayError(-32_005, 'query returned more than 10000 results')
+  const a = await startBareNode((asked, response) => {
+    if (asked.path !== '/ext/mine/rpc') return 'from a'
+    return asked.method === 'eth_getLogs' ? tooMuch(asked, response) : undefined
+  })
+  const { ask, attempts, doubted } = await setting({ a })
+  const alias = {
+    operation: { ...CHAIN_ID, name: 'alias', need: { kind: 'endpoint', endpoint: 'a' } },
+    to: { kind: 'path', path: '/ext/mine/rpc' },
+  } as const
+  const logs = await ask({ ...alias, call: { id: '1', isNotification: false, method: 'eth_getLogs', params: '[]' } })
+  const deadlineAt = systemClock.monotonic() + 800
+  const long = Array.from({ length: 20 }, () => ask({ ...alias, deadlineAt }))
+  await expect.poll(() => a.asked.length).toBe(21)
+
+  const meanwhile = await ask()
+  await Promise.all(long)
+
+  expect(textOf(logs)).toContain('more than 10000 results')
+  expect([textOf(meanwhile), textOf(await ask())]).toEqual(['"from a"', '"from a"'])
+  expect(attempts).not.toContain('a rate-limited')
+  expect(doubted).toEqual([])
 })
 
 test('without rate limits no time is given', async () => {

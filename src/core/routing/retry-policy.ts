@@ -84,8 +84,13 @@ const ABSENT_WORDS =
 export const RATE_LIMIT_CODES: ReadonlySet<unknown> = new Set([-32_005, -32_097, 429, 'system_busy', 'rate_limited'])
 
 /** Whether the node rate-limits the gateway. Some nodes also use -32005 for a query that requests too much at once. */
-export function isRateLimit({ name }: Operation, { code, message }: NodeError): boolean {
-  return RATE_LIMIT_CODES.has(code) && (code !== -32_005 || name !== 'other' || RATE_WORDS.test(message))
+export function isRateLimit(operation: Operation, { code, message }: NodeError): boolean {
+  return RATE_LIMIT_CODES.has(code) && (code !== -32_005 || !mayBeLarge(operation) || RATE_WORDS.test(message))
+}
+
+/** Whether the call may ask for much and take long: its method is not one of Heartline's own list, or not known. */
+export function mayBeLarge({ name }: Operation): boolean {
+  return name === 'other' || name === 'alias'
 }
 
 const RATE_WORDS = /rate|per second|per day|daily|too many requests|throttl|capacity|quota|compute units/i

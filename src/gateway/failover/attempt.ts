@@ -3,7 +3,13 @@ import type { EndpointKey } from '../../core/endpoint.ts'
 import { FAILURES, type Failure, isFault } from '../../core/failure.ts'
 import type { Operation, OperationName } from '../../core/routing/operation.ts'
 import type { AttemptOutcome } from '../../core/routing/request-outcome.ts'
-import { type AttemptResult, isRateLimit, RATE_LIMIT_CODES, type RetryStep } from '../../core/routing/retry-policy.ts'
+import {
+  type AttemptResult,
+  isRateLimit,
+  mayBeLarge,
+  RATE_LIMIT_CODES,
+  type RetryStep,
+} from '../../core/routing/retry-policy.ts'
 import type { ForwardedAnswer, NodeForwarder } from '../../nodes/forward.ts'
 import type { TransportRequest } from '../../nodes/transport.ts'
 import type { NodeReply, UpstreamRequest } from '../upstream-request.ts'
@@ -105,7 +111,7 @@ function settle(
   const isLimited = result.kind === 'error' ? isRateLimit(operation, result) : failure === 'rate-limited'
   if (isLimited) upstream.rateLimit.begin(retryAfterMs, ended)
   // A caller may know methods that take longer than the timeout, which says nothing about a node that answers others.
-  const isLongCall = isNodeTimeout && operation.name === 'other' && upstream.hasAnsweredSince(began)
+  const isLongCall = isNodeTimeout && mayBeLarge(operation) && upstream.hasAnsweredSince(began)
   if (!isLocal && !isLongCall) upstream.isAnswering = isAnswer && !isLimited
   if (isFault && !isLongCall) return upstream.breaker.fail(ended)
   if (!isAnswer || isLimited) upstream.breaker.ignore()

@@ -5,11 +5,16 @@ export class RateLimit {
   #isSetByNode = false
 
   begin(retryAfterMs: number | null, now: number): void {
+    if (retryAfterMs !== null) {
+      this.#until = Math.max(this.#until, now + Math.min(retryAfterMs, LONGEST_PAUSE_MS))
+      this.#isSetByNode = true
+      return
+    }
     // Requests in flight at the first rejection are rejected as well; this must not double the pause.
     if (now < this.#until) return
-    this.#isSetByNode = retryAfterMs !== null
-    this.#until = now + Math.min(retryAfterMs ?? this.#nextPauseMs, LONGEST_PAUSE_MS)
-    if (retryAfterMs === null) this.#nextPauseMs = Math.min(this.#nextPauseMs * 2, LONGEST_OWN_PAUSE_MS)
+    this.#until = now + this.#nextPauseMs
+    this.#isSetByNode = false
+    this.#nextPauseMs = Math.min(this.#nextPauseMs * 2, LONGEST_OWN_PAUSE_MS)
   }
 
   /** Called when the node answered. */
@@ -22,9 +27,14 @@ export class RateLimit {
     return Math.max(0, this.#until - now)
   }
 
+  /** Whether the node itself said for how long. */
+  isTold(now: number): boolean {
+    return this.#isSetByNode && now < this.#until
+  }
+
   /** Whether one request may test the limit: only if the gateway guessed the length of the pause. */
   mayTest(now: number, inFlight: number): boolean {
-    return this.remainingMs(now) === 0 || (!this.#isSetByNode && inFlight === 0)
+    return this.remainingMs(now) === 0 || (!this.isTold(now) && inFlight === 0)
   }
 }
 

@@ -57,7 +57,10 @@ export function createUpstreamSelector({ network, board, clock, upstreamOf }: Up
     select(criteria) {
       const { healthy, unhealthy, unresponsive, all } = current()
       const { need } = criteria
-      if (need.kind === 'endpoint') return all.find((ranked) => isPinned(ranked, need.endpoint, criteria)) ?? null
+      if (need.kind === 'endpoint') {
+        const pinned = all.find((ranked) => isPinned(ranked, need.endpoint, criteria))
+        return pinned?.upstream.rateLimit.isTold(clock.monotonic()) === false ? pinned : null
+      }
       const shard = shardOf(need)
       const wanted = wantedHeight(criteria)
       const standing = wanted === null ? isAnyHeight : heights.comparedTo(shard, wanted)
