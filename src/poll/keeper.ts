@@ -88,19 +88,18 @@ export function createKeeper(deps: KeeperDeps) {
   const unready = () => [...kept.values()].filter(({ isReady }) => !isReady)
 
   /** Stores the merged state at each change, and once per interval, so that it holds until the next one. */
-  function save({ saved }: KeptNetwork, { key, health }: BoardEntry, verdict: Verdict, now: UnixMs): void {
+  function save(one: KeptNetwork, { key, health, places }: BoardEntry, verdict: Verdict, now: UnixMs): void {
     const fresh = isFresh(verdict, health.conditions)
-    const last = saved.get(key)
+    const counted = places.flatMap((place) => (place.counted ? place.vantage : [])).join(' ')
+    const last = one.saved.get(key)
     const isSame = last?.verdict === verdict && last.fresh === fresh
-    if (isSame && now - last.at < health.endpoint.intervalMs) return
-    saved.set(key, { verdict, fresh, at: now })
-    deps.saveMerged({
-      endpoint: key,
-      at: now,
-      since: isSame ? now : Math.min(health.since, now),
-      state: verdict,
-      fresh,
-    })
+    const isRecent = isSame && now - last.at < health.endpoint.intervalMs
+    one.saved.set(key, { verdict, fresh, counted, at: isRecent ? last.at : now })
+    if (isRecent) return
+    // Dated back only where the same places changed their word. Where others count, the places before were right until now.
+    const isDatedBack = last === undefined || (last.verdict !== verdict && last.counted === counted)
+    const since = isDatedBack ? Math.min(Math.max(health.since, one.since), now) : now
+    deps.saveMerged({ endpoint: key, at: now, since, state: verdict, fresh })
   }
 
   return {
@@ -204,7 +203,15 @@ interface KeptNetwork {
   /** The merged health of each endpoint that was recorded last. */
   readonly judged: Map<EndpointKey, Health>
   /** The merged state of each endpoint that was stored last. */
-  readonly saved: Map<EndpointKey, { readonly verdict: Verdict; readonly fresh: boolean; readonly at: UnixMs }>
+  readonly saved: Map<EndpointKey, SavedState>
+}
+
+interface SavedState {
+  readonly verdict: Verdict
+  readonly fresh: boolean
+  /** The places that counted. */
+  readonly counted: string
+  readonly at: UnixMs
 }
 
 const READ_AGAIN_MS = 1000

@@ -506,3 +506,30 @@ test('a merged state is stored at each change, dated back, and once per interval
     { endpoint: 'ethereum/own', at: downAt + INTERVAL, since: downAt + INTERVAL, state: 'down', fresh: false },
   ])
 })
+
+test('a merged state is not dated back when a place no longer counts', async () => {
+  const { keep, say, states, clock } = await house()
+  await keep()
+  await say({ fra1: 'down', nyc1: 'up', sin1: 'down' })
+  for (let poll = 0; poll < 5; poll++) await say({ fra1: 'down', nyc1: 'up', sin1: 'down' })
+  const lostAt = clock.now()
+  for (let poll = 0; poll < 4; poll++) await say({ fra1: 'down', nyc1: 'up' })
+
+  const degraded = states.filter(({ state }) => state === 'degraded')
+  expect(states[0]).toMatchObject({ state: 'down' })
+  expect(degraded.length).toBeGreaterThan(0)
+  for (const { at, since } of degraded) {
+    expect(since).toBe(at)
+    expect(since).toBeGreaterThan(lostAt)
+  }
+})
+
+test('a new keeper rewrites no state that was stored before it', async () => {
+  const { keep, say, states, clock } = await house()
+  for (let poll = 0; poll < 5; poll++) await say({ fra1: 'down', nyc1: 'down' })
+  const keptAt = clock.now()
+  await keep()
+  await say({ fra1: 'down', nyc1: 'down' })
+
+  expect(states).toEqual([{ endpoint: 'ethereum/own', at: clock.now(), since: keptAt, state: 'down', fresh: false }])
+})
