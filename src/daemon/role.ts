@@ -90,9 +90,10 @@ export function createAlone(clock: Clock, mayBeAway: boolean): Role {
     recorder: (deps) => recordingOnce(() => restoring === null, createIncidentRecorder(deps), mayBeAway),
     synchronize: nothing,
 
-    async restore({ store, poller, journal, silences, notifier, log }) {
+    async restore({ store, poller, journal, silences, notifier, gateway, log }) {
       const reads = store.shared?.certain ?? store
-      const read = () => Promise.all([reads.savedHealth(), earlierIncidents(reads), silences.restore()])
+      const read = () =>
+        Promise.all([reads.savedHealth(), earlierIncidents(reads), reads.aliases(), silences.restore()])
       try {
         const [saved, incidents] = await read()
         poller.restore(saved, incidents)
@@ -106,8 +107,9 @@ export function createAlone(clock: Clock, mayBeAway: boolean): Role {
       async function restoreLater(): Promise<void> {
         const found = await untilRead(read, clock, stopping.signal)
         if (found === null) return
-        const [, incidents] = found
+        const [, incidents, aliases] = found
         await notifier.adopt(new Set(incidents.map(({ network }) => network)), reads)
+        gateway()?.learnAliases(aliases)
         // What was polled meanwhile is newer than what was saved.
         poller.restore([], incidents)
         restoring = null

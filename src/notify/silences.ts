@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { Clock } from '../clock.ts'
-import { endpointsOf, type Incident } from '../core/incident/incident.ts'
+import type { Incident } from '../core/incident/incident.ts'
 import { areCovering, isAbout, type Silence, type SilencedIncident } from '../core/incident/silence.ts'
 import { periodAt } from '../core/maintenance.ts'
 import type { UnixMs } from '../core/time.ts'

@@ -12,6 +12,7 @@ import { freePort } from '../support/free-port.ts'
 import { hasPostgres, type PostgresServer, startPostgres } from '../support/postgres.ts'
 import { startRelayToOldPostgres } from '../support/relay.ts'
 
+const ENDPOINT_ID = 'wallet-0123456789abcdef'
 const LONG = 120_000
 
 describe.skipIf(!hasPostgres())('a daemon whose history is in PostgreSQL', () => {
@@ -89,7 +90,7 @@ describe.skipIf(!hasPostgres())('a daemon whose history is in PostgreSQL', () =>
     ['a daemon alone', undefined],
     ['a member', { vantage: 'fra1', lease: '3s' }],
   ])(
-    'that starts while the database is away knows silences and open incidents before it sends a message: %s',
+    'that starts while the database is away knows silences and open incidents before it sends a message, then aliases: %s',
     async (_, cluster) => {
       const told: string[] = []
       const hook = createServer((request, response) => {
@@ -115,8 +116,10 @@ describe.skipIf(!hasPostgres())('a daemon whose history is in PostgreSQL', () =>
       if (quiet === undefined || loud === undefined || well === undefined) throw new Error('three nodes')
       onTestFinished(async () => void (await Promise.all([quiet, loud, well].map((one) => one.stop()))))
       const { port } = hook.address() as { port: number }
+      const url = await postgres.createDatabase()
       const config = {
-        store: { url: await postgres.createDatabase(), path: 'spool.db' },
+        store: { url, path: 'spool.db' },
+        gateway: { enabled: true, listen: '127.0.0.1:0', callers: [{ name: 'wallet', endpoint_id: ENDPOINT_ID }] },
         ...(cluster && { cluster }),
         poll: { interval: '1s', timeout: '1s' },
         networks: [
@@ -154,6 +157,11 @@ describe.skipIf(!hasPostgres())('a daemon whose history is in PostgreSQL', () =>
       })
       expect(status).toBeLessThan(300)
       await first.daemon.stop()
+      await postgres.run(
+        `INSERT INTO aliases (network, alias, target, endpoint, caller, at_ms, version)
+         VALUES ('ethereum', 'mine', 'bc/C', 'well', 'wallet', 1, heartline_version())`,
+        url,
+      )
 
       await postgres.stop()
       const second = await run()
@@ -168,6 +176,10 @@ describe.skipIf(!hasPostgres())('a daemon whose history is in PostgreSQL', () =>
       loud.heal()
       await until(() => told.length > 1, 'a message about the end')
 
+      await until(async () => {
+        const { aliases } = JSON.parse((await second.daemon.get('/api/v1/gateway')).text) as { aliases: object[] }
+        return aliases.length === 1
+      }, 'the alias is known')
       expect(both.get('loud')).toBe(before)
       expect(told).toEqual(['incident.opened loud', 'incident.closed loud'])
     },

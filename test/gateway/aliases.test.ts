@@ -312,6 +312,28 @@ describe('an alias', () => {
     expect(service.report().aliases.some(({ alias: name }) => name === 'x7')).toBe(false)
   })
 
+  test('is not replaced by what another member knew of it before it was created again', async () => {
+    const record = {
+      network: 'avalanche',
+      alias: 'mine',
+      target: 'bc/C',
+      endpoint: 'a',
+      nodeId: null,
+      caller: 'operator',
+    }
+    const { service } = await open(
+      { a: await startBareNode(() => ({})) },
+      { aliases: [{ ...record, at: 10, stale: null }] },
+    )
+
+    service.learnAliases([{ ...record, at: 5, stale: { at: 7, reason: 'lost' } }])
+    const before = service.report().aliases
+    service.learnAliases([{ ...record, at: 10, stale: { at: 12, reason: 'lost' } }])
+
+    expect(before).toMatchObject([{ alias: 'mine', stale: null }])
+    expect(service.report().aliases).toMatchObject([{ alias: 'mine', stale: { reason: 'lost' } }])
+  })
+
   test('is none where a node has something of its own', () => {
     for (const path of [
       'admin',

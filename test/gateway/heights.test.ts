@@ -22,7 +22,7 @@ const withoutState =
   (asked, response) => {
     if (asked.method !== 'eth_getBalance') return at(1002)(asked, response)
     response.setHeader('content-type', 'application/json')
-    response.end(JSON.stringify({ jsonrpc: '2.0', id: asked.id, error }))
+    return void response.end(JSON.stringify({ jsonrpc: '2.0', id: asked.id, error }))
   }
 
 const BALANCE = {

@@ -129,7 +129,7 @@ describe('one poll', () => {
   })
 
   test('is stored with the worst shard of those whose head it read', async () => {
-    const of = network({ family: 'multiversx', shards: [0, 1] })
+    const of = network({ family: 'multiversx' })
     const [proxy, ahead] = ['own', 'other'].map((name) => endpoint(name, { family: 'multiversx', shards: [0, 1] }))
     const { clock, poller, poll, kept } = house([])
     poller.configure(

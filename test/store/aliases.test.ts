@@ -29,6 +29,7 @@ const CALL: AdminCall = {
 }
 
 const engines = everyEngine()
+const shared = engines.find(({ name }) => name === 'in PostgreSQL')
 
 describe('aliases', () => {
   for (const { name, open } of engines) {
@@ -48,6 +49,19 @@ describe('aliases', () => {
       ])
     })
   }
+
+  test.skipIf(shared === undefined)(
+    'in PostgreSQL are not replaced by what was known before they were created again',
+    async () => {
+      const { store } = await shared!.open({ clock: createFakeClock({ now: BASE }) })
+
+      store.saveAlias({ ...ALIAS, at: BASE + 10 })
+      store.saveAlias({ ...ALIAS, stale: { at: BASE + 5, reason: 'lost' } })
+      await store.flush()
+
+      expect(await store.aliases()).toEqual([{ ...ALIAS, at: BASE + 10 }])
+    },
+  )
 
   test('survive a restart', async () => {
     const path = join(temporaryDirectory(), 'store.db')

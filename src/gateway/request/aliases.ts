@@ -132,7 +132,10 @@ export function createAliases({ next, board, rpcPathOf, store, clock, log }: Ali
     resolve,
 
     restore(saved) {
-      for (const record of saved.slice(-MAX_ALIASES)) records.set(keyOf(record.network, record.alias), record)
+      for (const record of saved.slice(-MAX_ALIASES)) {
+        const known = get(record.network, record.alias)
+        if (known === undefined || known.at <= record.at) records.set(keyOf(record.network, record.alias), record)
+      }
     },
 
     list: () => [...records.values()].sort((a, b) => compare(a.network, b.network) || compare(a.alias, b.alias)),

@@ -99,6 +99,7 @@ export async function saveNote(query: Query, { id, incident, at, isPublic, text 
   )
 }
 
+/** A record of a member that was cut off replaces none of an alias that was created again since. */
 export async function saveAlias(query: Query, alias: AliasRecord): Promise<void> {
   const { network, target, endpoint, nodeId, caller, at, stale } = alias
   await query(
@@ -106,7 +107,8 @@ export async function saveAlias(query: Query, alias: AliasRecord): Promise<void>
      VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, heartline_version())
      ON CONFLICT (network, alias) DO UPDATE SET target = excluded.target, endpoint = excluded.endpoint,
        node_id = excluded.node_id, caller = excluded.caller, at_ms = excluded.at_ms, stale_ms = excluded.stale_ms,
-       stale_reason = excluded.stale_reason, version = excluded.version`,
+       stale_reason = excluded.stale_reason, version = excluded.version
+     WHERE aliases.at_ms <= excluded.at_ms`,
     texts([network, alias.alias, target, endpoint, nodeId, caller, at, stale?.at ?? null, stale?.reason ?? null]),
   )
 }

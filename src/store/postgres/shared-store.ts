@@ -9,7 +9,7 @@ import type { Seen } from './versions.ts'
 export interface SharedStore {
   readonly database: Database
   /** These reject if the data cannot be read: who takes a network over must not take that for an empty answer. */
-  readonly certain: Pick<Store, 'incidents' | 'savedHealth' | 'notifications' | 'silences'>
+  readonly certain: Pick<Store, 'incidents' | 'savedHealth' | 'notifications' | 'silences' | 'aliases'>
   /** Stores what the places found together: at each change, and once an interval. Refused without the right to keep. */
   merged(record: MergedRecord): void
   /**
