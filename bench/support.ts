@@ -111,6 +111,9 @@ export async function startDaemon(config: object, flags: readonly string[] = [])
   const child = spawn('taskset', ['-c', DAEMON_CORES, process.execPath, ...flags, main, 'serve', '-c', file], {
     stdio: ['ignore', 'ignore', 'pipe'],
   })
+  // Also if this process is ended or its output is closed: a daemon left behind would disturb what is measured next.
+  process.once('exit', () => child.kill())
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1))
   let log = ''
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
     log += text
