@@ -37,9 +37,8 @@ export function createPollHistory({ store, board }: PollHistoryDeps) {
       const at = result.startedAt
       const fresh = isFresh(health.verdict, health.conditions)
       store.poll(judgedRecord(key, health, fresh, result))
-      if (health.verdict !== null && health.verdict !== previous.verdict && health.since < at) {
-        store.amend(key, health.since, at, health.verdict, fresh)
-      }
+      const from = changedSince(previous, health)
+      if (health.verdict !== null && from < at) store.amend(key, from, at, health.verdict, fresh)
       for (const event of events) {
         if (event.kind !== 'reorged') continue
         const { shard, height, hash, previousHash } = event
@@ -81,6 +80,14 @@ const UNKNOWN = {
   heartbeatLagMs: null,
   contiguousFailures: null,
 } as const
+
+/** Since when the stored polls are not what is now known of them: `Infinity` if they are. */
+function changedSince(previous: Health, { verdict, since, conditions }: Health): UnixMs {
+  if (verdict !== previous.verdict) return since
+  if (isFresh(verdict, conditions) || !isFresh(previous.verdict, previous.conditions)) return Number.POSITIVE_INFINITY
+  const stale = conditions.filter((condition) => !isFresh(verdict, [condition]))
+  return Math.max(since, Math.min(...stale.map((condition) => condition.since)))
+}
 
 /** For a sharded endpoint, records the shard that lags most, of those whose head this poll read. */
 function judgedRecord(endpoint: EndpointKey, health: Health, fresh: boolean, result: PollResult): PollRecord {

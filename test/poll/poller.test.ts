@@ -199,6 +199,30 @@ describe('an outage', () => {
     })
   })
 
+  test('of freshness alone is put right from its first poll on', async () => {
+    const failing = { liveness: good(liveness(null, { checks: [nodeCheck('P', { contiguousFailures: 3 })] })) }
+    const checked = endpoint('own', { checks: ['liveness', 'head'] })
+    const { poll, at, entry, kept, clock } = house([checked, other])
+    const otherKey = endpointKey(other)
+    for (let round = 0; round < 3; round++) {
+      await poll(at(1000), otherKey)
+      await poll({ ...at(1000), ...failing })
+    }
+    const before = kept.amendments.length
+    await poll(at(1010), otherKey)
+
+    await poll({ ...at(1000), ...failing })
+    const first = clock.now()
+    await poll({ ...at(1000), ...failing })
+
+    expect(
+      entry()
+        .health.conditions.map(({ code }) => code)
+        .toSorted(),
+    ).toEqual(['check-failing', 'lagging'])
+    expect(kept.amendments.slice(before)).toEqual([[KEY, first, clock.now(), 'degraded', false]])
+  })
+
   test('tells the board’s readers once when the verdict changes', async () => {
     const { poll, at, board } = house()
     await poll(at(1000))
