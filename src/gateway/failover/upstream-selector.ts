@@ -57,16 +57,13 @@ export function createUpstreamSelector({ network, board, clock, upstreamOf }: Up
     select(criteria) {
       const { healthy, unhealthy, unresponsive, all } = current()
       const { need } = criteria
-      if (need.kind === 'endpoint') {
-        const pinned = all.find((ranked) => isPinned(ranked, need.endpoint, criteria))
-        return pinned?.upstream.rateLimit.isTold(clock.monotonic()) === false ? pinned : null
-      }
+      const now = clock.monotonic()
+      if (need.kind === 'endpoint') return all.find((ranked) => isPinned(ranked, need.endpoint, criteria, now)) ?? null
       const shard = shardOf(need)
       const wanted = wantedHeight(criteria)
       const standing = wanted === null ? isAnyHeight : heights.comparedTo(shard, wanted)
-      const query = { criteria, shard, now: clock.monotonic(), standing }
-      const sampled = healthy.length > COMPARE_ALL ? bestOfSample(healthy, query) : null
-      const found = sampled ?? best(healthy, query)
+      const query = { criteria, shard, now, standing }
+      const found = (healthy.length > COMPARE_ALL ? bestOfSample(healthy, query) : null) ?? best(healthy, query)
       if (found !== null || criteria.needsImprovement) return found
       const usable = ({ upstream }: RankedUpstream) => isUsable(upstream, query)
       // Writes are never sent to an unhealthy endpoint.
@@ -277,8 +274,8 @@ function lastResort(from: readonly RankedUpstream[], query: Query): RankedUpstre
 }
 
 /** Only networks without shards have aliases. */
-function isPinned({ upstream }: RankedUpstream, name: string, criteria: SelectionCriteria): boolean {
-  if (upstream.name !== name || criteria.tried.includes(upstream)) return false
+function isPinned({ upstream }: RankedUpstream, name: string, criteria: SelectionCriteria, now: number): boolean {
+  if (upstream.name !== name || criteria.tried.includes(upstream) || upstream.rateLimit.isTold(now)) return false
   return !criteria.requiresHeight || upstream.heights.of(null) >= (criteria.minHeight ?? -1)
 }
 
