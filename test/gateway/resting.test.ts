@@ -113,6 +113,26 @@ test('a node that says for how long while a guessed pause lasts is believed', as
   expect(textOf(await ask())).toBe('"from a"')
 })
 
+test('a node that asks for less than a guessed pause is used again as it says', async () => {
+  const limited = sayError(-32_005, 'rate limited')
+  const answers: Answering[] = [limited, limited, limited, wait(1)]
+  const a = await startBareNode((asked, response) => (answers.shift() ?? (() => 'from a'))(asked, response))
+  const { ask, skip } = await setting({ a })
+  for (const pauseMs of [1000, 2000]) {
+    await ask()
+    skip(pauseMs + 500)
+  }
+  // The third pause would last four seconds.
+  await ask()
+  await ask()
+
+  const during = await ask()
+  skip(1100)
+
+  expect([textOf(during), during.attempts]).toEqual(['no-endpoint', 0])
+  expect(textOf(await ask())).toBe('"from a"')
+})
+
 test('at an alias a query of too much is no rate limit, and long calls are not held against the node', async () => {
   const tooMuch = sayError(-32_005, 'query returned more than 10000 results')
   const a = await startBareNode((asked, response) => {

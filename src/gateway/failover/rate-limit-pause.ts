@@ -6,7 +6,9 @@ export class RateLimit {
 
   begin(retryAfterMs: number | null, now: number): void {
     if (retryAfterMs !== null) {
-      this.#until = Math.max(this.#until, now + Math.min(retryAfterMs, LONGEST_PAUSE_MS))
+      const until = now + Math.min(retryAfterMs, LONGEST_PAUSE_MS)
+      // In place of a guess, but requests in flight may say less than the first one did.
+      this.#until = this.isTold(now) ? Math.max(this.#until, until) : until
       this.#isSetByNode = true
       return
     }
