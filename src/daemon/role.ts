@@ -92,8 +92,7 @@ export function createAlone(clock: Clock, mayBeAway: boolean): Role {
 
     async restore({ store, poller, journal, silences, notifier, gateway, log }) {
       const reads = store.shared?.certain ?? store
-      const read = () =>
-        Promise.all([reads.savedHealth(), earlierIncidents(reads), reads.aliases(), silences.restore()])
+      const read = () => Promise.all([reads.savedHealth(), earlierIncidents(reads), silences.restore()])
       try {
         const [saved, incidents] = await read()
         poller.restore(saved, incidents)
@@ -105,9 +104,9 @@ export function createAlone(clock: Clock, mayBeAway: boolean): Role {
       }
 
       async function restoreLater(): Promise<void> {
-        const found = await untilRead(read, clock, stopping.signal)
+        const found = await untilRead(() => Promise.all([read(), reads.aliases()]), clock, stopping.signal)
         if (found === null) return
-        const [, incidents, aliases] = found
+        const [[, incidents], aliases] = found
         await notifier.adopt(new Set(incidents.map(({ network }) => network)), reads)
         gateway()?.learnAliases(aliases)
         // What was polled meanwhile is newer than what was saved.

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { Clock } from '../clock.ts'
-import type { Incident } from '../core/incident/incident.ts'
+import { concernedOf, type Incident } from '../core/incident/incident.ts'
 import { areCovering, isAbout, type Silence, type SilencedIncident } from '../core/incident/silence.ts'
 import { periodAt } from '../core/maintenance.ts'
 import type { UnixMs } from '../core/time.ts'
@@ -113,7 +113,7 @@ export function createSilences({ clock, store, reads = store, log }: SilencesDep
 
 /** Whether all endpoints that it concerns are in planned maintenance, in which nothing opens, worsens or repeats. */
 export function isMaintained(incident: SilencedIncident, board: Pick<Board, 'entry'>, now: UnixMs): boolean {
-  const names = incident.endpoint === null ? incident.affected : [incident.endpoint]
+  const names = concernedOf(incident)
   const isOne = (name: string) => periodAt(board.entry(incident.network, name)?.maintenance ?? [], now) !== null
   return names.length > 0 && names.every(isOne)
 }

@@ -1,6 +1,6 @@
 import type { Clock } from '../clock.ts'
 import { type EndpointKey, endpointKey } from '../core/endpoint.ts'
-import type { Incident } from '../core/incident/incident.ts'
+import { concernedOf, type Incident } from '../core/incident/incident.ts'
 import type { UnixMs } from '../core/time.ts'
 import { isFresh, severity, type Verdict } from '../core/verdict/condition.ts'
 import { type Health, stateAt } from '../core/verdict/health.ts'
@@ -35,9 +35,9 @@ export function createKeeper(deps: KeeperDeps) {
   const places = createHeardPlaces(deps)
   followChanges(board, kept)
 
-  function placesOf({ network, endpoint, affected }: Incident): readonly string[] {
-    const names = endpoint === null ? affected : [endpoint]
-    return [...new Set(names.flatMap((name) => faultSeenFrom(board.entry(network, name))))]
+  function placesOf(incident: Incident): readonly string[] {
+    const names = concernedOf(incident)
+    return [...new Set(names.flatMap((name) => faultSeenFrom(board.entry(incident.network, name))))]
   }
 
   function configureRecorder({ name, recorder }: KeptNetwork): void {

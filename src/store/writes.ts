@@ -129,9 +129,6 @@ export function createWrites(queue: BatchQueue, wake: () => void, log: Log, fenc
     },
   } satisfies Partial<Store>
 
-  /** By index, what was merged last: only a change concerns earlier states. */
-  const mergedLast = new Map<EndpointKey, string>()
-
   return {
     methods,
     /** Only in a cluster, by the keeper of the network. */
@@ -140,9 +137,7 @@ export function createWrites(queue: BatchQueue, wake: () => void, log: Log, fenc
       const { fence } = fenceOf(networkOf(endpoint))
       if (index === null || fence === undefined) return
       const verdict = outcomeOf(state, fresh, null)
-      const isKnown = mergedLast.get(endpoint) === `${since} ${verdict}`
-      mergedLast.set(endpoint, `${since} ${verdict}`)
-      const from = Math.floor(isKnown ? at : Math.min(at, Math.max(since, at - LONGEST_AMENDED_MS)))
+      const from = Math.floor(Math.min(at, Math.max(since, at - LONGEST_AMENDED_MS)))
       push({ kind: 'merged', index, at: Math.floor(at), since: from, verdict, fence })
     },
     registrations: () => [...registered.values()],

@@ -137,7 +137,7 @@ describe('while no endpoint has the height that a caller has seen', () => {
     expect(b.asked.filter(({ method }) => method === 'eth_getBalance')).toHaveLength(0)
   })
 
-  test('a method that the endpoint with the height lacks is asked of it once, and of others that reach it', async () => {
+  test('a method is called once on an endpoint with the height that lacks it, and on others when they reach the height', async () => {
     const a = await startBareNode(withoutState({ code: -32_601, message: 'no such method' }))
     const b = await startBareNode(at(1001))
     const { ask } = await setting({ a, b }, FALLBACK_B)
@@ -157,7 +157,7 @@ describe('while no endpoint has the height that a caller has seen', () => {
     expect(a.asked.filter(({ method }) => method === 'eth_getBalance')).toHaveLength(2)
   })
 
-  test('what an endpoint with the height says it does not have is asked of it three times', async () => {
+  test('state that an endpoint with the height reports as missing is requested from it three times', async () => {
     const a = await startBareNode(withoutState({ code: 4444, message: 'pruned history unavailable' }))
     const { ask } = await setting({ a })
     await ask(BLOCK_NUMBER)

@@ -87,6 +87,11 @@ export function endpointsOf({ cause, endpoint, affected }: Pick<Incident, 'cause
   return cause === 'outage' ? affected : endpoint === null ? [] : [endpoint]
 }
 
+/** The endpoints that it concerns: of an event of the whole network those that show it. */
+export function concernedOf({ endpoint, affected }: Pick<Incident, 'endpoint' | 'affected'>): readonly string[] {
+  return endpoint === null ? affected : [endpoint]
+}
+
 /** What to call it: `ethereum/own-1`, `ethereum`, or `ethereum: 2 endpoints on one host (own-1, own-2)`. */
 export function subjectOf(
   incident: Pick<Incident, 'network' | 'endpoint' | 'cause' | 'affected' | 'provider'>,
