@@ -80,6 +80,9 @@ test('bodies behind a wrong endpoint_id are read for their ids only as far as a 
   await expect
     .poll(() => strangers.filter(({ answers }) => answers().length > 0).length, { timeout: 20_000 })
     .toBeGreaterThanOrEqual(136)
+  // The others wait until their time is over.
+  const atOnce = strangers.filter(({ answers }) => answers()[0]?.status === 401)
+  expect(atOnce).toHaveLength(200 - Math.floor(2 ** 20 / 16_000))
 
   const [good] = await send(post(WALLET, GOOD))
   const [stranger] = await send(post('/ethereum/wrong-0123456789abcdef', GOOD))
