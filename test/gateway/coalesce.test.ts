@@ -53,6 +53,21 @@ describe('identical reads under way', () => {
     expect(coalesced).toEqual(Array.from({ length: 99 }, () => 'ethereum eth_getBlockByNumber'))
   })
 
+  test('of a block that only one caller has seen to exist: its absence is no answer for that one', async () => {
+    const { ask, asked, answer } = scene()
+    const absent = resultOf('null')
+    const answers = [byNumber(7), byNumber(7, { minHeight: 6 }), byNumber(7, { minHeight: 7 })].map(ask)
+
+    await answer(absent)
+    expect((await Promise.all(answers.slice(0, 2))).map(textOf)).toEqual(['null', 'null'])
+    expect(asked.map(({ minHeight }) => minHeight ?? null)).toEqual([null, 7])
+    const later = ask(byNumber(7))
+    await answer(absent)
+
+    expect((await Promise.all([answers[2], later])).map((reply) => textOf(reply as Reply))).toEqual(['null', 'null'])
+    expect(asked).toHaveLength(2)
+  })
+
   test('of the newest block that do not tell which it is are shared by those who have seen as much of the chain', async () => {
     const { ask, asked, tips } = scene()
     const operation = read('other', { kind: 'latest', shard: null })

@@ -1,4 +1,5 @@
 import type { Clock } from '../../clock.ts'
+import type { Shard } from '../../core/network.ts'
 import { type OperationName, shardOf } from '../../core/routing/operation.ts'
 import { answerHeight, type CallerHeights, lowestAllowed, raiseByRepeat } from '../caller-heights.ts'
 import { BEHIND_CALLER } from '../errors.ts'
@@ -62,8 +63,11 @@ export function createCoalescer(deps: CoalescerDeps): UpstreamHandler {
   ): boolean {
     const shown = answerHeight(request, reply)
     const { caller, network } = request
-    const shard = shardOf(chainOperationOf(request).need)
+    const { need } = chainOperationOf(request)
+    const shard = shardOf(need)
     if (shown === null) {
+      // Nobody tried other endpoints for the leader, if only this caller has seen that the block exists.
+      if (need.kind === 'height' && hasSeen(request, need) && !hasSeen(leader, need)) return false
       // Not all that the leader has seen by now, because that may be a block of another answer.
       const seen = reply.stateHeight ?? null
       if (seen !== null) raiseByRepeat(callerHeights, request, shard, 'latest', seen)
@@ -77,6 +81,10 @@ export function createCoalescer(deps: CoalescerDeps): UpstreamHandler {
     if (typeof reply.staleMs === 'number') raiseByRepeat(callerHeights, request, shard, shown.tag, shown.height)
     else callerHeights.raise(caller, network, shard, shown.tag, shown.height)
     return true
+  }
+
+  function hasSeen(request: UpstreamRequest, { shard, height }: { readonly shard: Shard; readonly height: number }) {
+    return height <= (lowestAllowed(callerHeights, request, shard, 'latest') ?? -1)
   }
 
   /** The lowest block that the caller may be shown; `null` unless the request is about the newest one. */
