@@ -18,7 +18,7 @@ import type { Scheduler } from '../poll/scheduler.ts'
 import type { Board, WritableBoard } from '../state/board.ts'
 import { createIncidentLog, type WritableIncidentLog } from '../state/incident-log.ts'
 import { createJournal, type Journal } from '../state/observer-journal.ts'
-import { type OpenedStore, openStore } from '../store/open-store.ts'
+import { type OpenedStore, openStore, readsAtStart } from '../store/open-store.ts'
 import {
   connectionsOf,
   gatewaySetupOf,
@@ -56,12 +56,11 @@ export async function startDaemon({ config, log, clock: realClock = systemClock 
     },
   })
   await role.synchronize(store)
-  const silences = createSilences({ clock, store, reads: store.shared?.certain, log })
-  const base = { clock, log, board, incidents, observer, journal, store, silences, cluster: role.report }
+  const silences = createSilences({ clock, store, reads: readsAtStart(store), log })
+  const base = { clock, log, version, board, incidents, observer, journal, store, silences, cluster: role.report }
   const reports = { observer: () => ownState(observer, store, clock), gateway: () => gateway?.report() ?? null }
   const metrics = createMetrics({
     ...base,
-    version,
     sparse: config.metrics.sparse,
     storeStatus: () => store.status(),
     scheduler: () => monitor.scheduler,
@@ -82,7 +81,7 @@ export async function startDaemon({ config, log, clock: realClock = systemClock 
   const { prober, poller, scheduler, calendar, sightings } = monitor
   const http = createHttpServer({
     ...parts,
-    version,
+    store: { ...store, incidents: store.certain.incidents },
     sightings,
     options: { ...config.server, ...listenerOf(config.server, caps.page) },
     ready: () => scheduler.firstRoundDone && role.isReady && !isStopping,

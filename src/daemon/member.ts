@@ -151,7 +151,7 @@ function join(parts: RoleParts, { id, url, settings, clock, local, shown, isConf
     board: shown,
     incidents,
     store,
-    reads: shared.certain,
+    reads: store.certain,
     saveMerged: shared.merged,
     liveVantages: () => new Set(cluster.report().members.flatMap(({ isLive, vantage }) => (isLive ? [vantage] : []))),
     heardMsAgo: () => cluster.heardMsAgo(),
@@ -162,7 +162,7 @@ function join(parts: RoleParts, { id, url, settings, clock, local, shown, isConf
       async adopt(names) {
         // It may have started while they could not be read.
         await silences.restore()
-        await notifier.adopt(names, shared.certain)
+        await notifier.adopt(names, store.certain)
       },
       leave: notifier.leave,
     },
@@ -170,6 +170,7 @@ function join(parts: RoleParts, { id, url, settings, clock, local, shown, isConf
     log,
   })
   const others = followOtherMembers({
+    store,
     shared,
     incidents,
     keeps: keeper.keeps,

@@ -6,14 +6,14 @@ import type { Log } from '../log.ts'
 import { earlierIncidents } from '../poll/incident-recorder.ts'
 import { readIncident, type WritableIncidentLog } from '../state/incident-log.ts'
 import type { SharedStore } from '../store/postgres/shared-store.ts'
-import type { IncidentRecord } from '../store/store.ts'
+import type { IncidentRecord, Store } from '../store/store.ts'
 
 /**
  * Follows what the other members of a cluster write: the incidents of networks that they keep, silences, and aliases of
  * the gateway. Notifications and notes are read from the store when they are shown.
  */
 export function followOtherMembers(deps: OtherMembersDeps) {
-  const { shared, incidents, keeps, clock, log } = deps
+  const { store, shared, incidents, keeps, clock, log } = deps
   const stopping = new AbortController()
   let position: string | null = null
   /** Networks whose incidents must be read again. */
@@ -37,13 +37,13 @@ export function followOtherMembers(deps: OtherMembersDeps) {
 
   async function read(): Promise<void> {
     const changes = await shared.changesAfter(position)
-    learn(changes.incidents ?? (await earlierIncidents(shared.certain)))
+    learn(changes.incidents ?? (await earlierIncidents(store.certain)))
     for (const silence of changes.silences) deps.onSilence(silence)
     if (changes.aliases.length > 0) deps.onAliases(changes.aliases)
     position = changes.position
     if (unread.size === 0) return
     const networks = [...unread]
-    const records = await earlierIncidents(shared.certain, networks)
+    const records = await earlierIncidents(store.certain, networks)
     for (const network of networks) {
       unread.delete(network)
       if (!keeps(network)) incidents.forget(network)
@@ -82,7 +82,8 @@ export function followOtherMembers(deps: OtherMembersDeps) {
 }
 
 export interface OtherMembersDeps {
-  readonly shared: Pick<SharedStore, 'changesAfter' | 'certain'>
+  readonly store: Pick<Store, 'certain'>
+  readonly shared: Pick<SharedStore, 'changesAfter'>
   readonly incidents: WritableIncidentLog
   /** Whether this member writes the incidents of the network itself. */
   readonly keeps: (network: string) => boolean

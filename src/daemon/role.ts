@@ -17,7 +17,7 @@ import type { Scheduler } from '../poll/scheduler.ts'
 import { createBoard, type WritableBoard } from '../state/board.ts'
 import type { WritableIncidentLog } from '../state/incident-log.ts'
 import type { Journal } from '../state/observer-journal.ts'
-import type { OpenedStore } from '../store/open-store.ts'
+import { type OpenedStore, readsAtStart } from '../store/open-store.ts'
 import type { ClusterRights } from '../store/postgres/shared-store.ts'
 
 /** What differs between a daemon alone and a member of a cluster; the rest of a daemon is the same in both. */
@@ -91,7 +91,7 @@ export function createAlone(clock: Clock, mayBeAway: boolean): Role {
     synchronize: nothing,
 
     async restore({ store, poller, journal, silences, notifier, gateway, log }) {
-      const reads = store.shared?.certain ?? store
+      const reads = readsAtStart(store)
       const read = () => Promise.all([reads.savedHealth(), earlierIncidents(reads), silences.restore()])
       try {
         const [saved, incidents] = await read()

@@ -5,7 +5,6 @@ import type { Board } from '../state/board.ts'
 import type { Store } from '../store/store.ts'
 import type { IncidentSource } from './incident-source.ts'
 import { type CompressibleText, compressible, sendTagged, tagOf } from './negotiation.ts'
-import { sendProblem } from './problem.ts'
 import { time, timeOrNull } from './rfc3339.ts'
 import { type App, json, NOT_MODIFIED, NoQuery, operation, problem } from './route.ts'
 import type { Scopes } from './scopes.ts'
@@ -26,11 +25,7 @@ export function registerDays(app: App, days: DaySource): void {
     },
   })
   app.get('/api/v1/days', route, async (request, reply) => {
-    try {
-      return await sendTagged(request, reply, (await days.read())[request.audience])
-    } catch {
-      return sendProblem(reply, { status: 503, detail: 'The history cannot be read now.' })
-    }
+    return sendTagged(request, reply, (await days.read())[request.audience])
   })
 }
 

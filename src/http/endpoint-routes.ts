@@ -7,7 +7,7 @@ import type { Store } from '../store/store.ts'
 import { historyBucketView, pollView, rulesView } from './history-views.ts'
 import { sendCompressed } from './negotiation.ts'
 import { DurationParameter, TimeParameter } from './parameters.ts'
-import { type ParameterErrors, sendBadQuery, sendProblem, sendUnknown } from './problem.ts'
+import { type ParameterErrors, sendBadQuery, sendUnknown } from './problem.ts'
 import { time } from './rfc3339.ts'
 import { type App, EndpointPath, type GrafanaLink, json, operation, problem, type RouteDeps } from './route.ts'
 import { HistoryView, PollsView, RulesView } from './wire-history.ts'
@@ -23,19 +23,8 @@ const MOST_POLLS = 2000
 /** Routes for one endpoint: its history in buckets, its single polls and its thresholds. */
 export function registerEndpoint(
   app: App,
-  { board, store, clock, log, grafanaUrl }: Pick<RouteDeps, 'board' | 'store' | 'clock' | 'log'> & GrafanaLink,
+  { board, store, clock, grafanaUrl }: Pick<RouteDeps, 'board' | 'store' | 'clock'> & GrafanaLink,
 ): void {
-  /** Sends the result of `read`, or 503 if the store cannot be read. */
-  async function sendRead<T>(request: FastifyRequest, reply: FastifyReply, what: string, read: () => Promise<T>) {
-    try {
-      const body = JSON.stringify(await read())
-      return await sendCompressed(request, reply.type('application/json; charset=utf-8'), body)
-    } catch (error) {
-      log.warn({ error: error instanceof Error ? error.name : 'unknown' }, `${what} could not be read`)
-      return sendProblem(reply, { status: 503, detail: `The ${what} cannot be read now.` })
-    }
-  }
-
   const historyRoute = operation({
     visibility: 'private',
     summary: 'The history in buckets',
@@ -58,7 +47,7 @@ export function registerEndpoint(
     const errors = [...orderErrors(from, to), ...stepErrors(Math.ceil((to - from) / step))]
     if (errors.length > 0) return sendBadQuery(reply, errors)
     const { endpoint } = entry.health
-    return sendRead(request, reply, 'history', async () => historyOf(store, endpoint, from, to, step))
+    return sendWhole(request, reply, await historyOf(store, endpoint, from, to, step))
   })
 
   const pollsRoute = operation({
@@ -84,7 +73,7 @@ export function registerEndpoint(
       ? [{ parameter: 'from', detail: 'must be at most a day earlier than `to`' }]
       : orderErrors(from, to)
     if (errors.length > 0) return sendBadQuery(reply, errors)
-    return sendRead(request, reply, 'polls', () => pollsOf(store, entry.health.endpoint, from, to))
+    return sendWhole(request, reply, await pollsOf(store, entry.health.endpoint, from, to))
   })
 
   const rulesRoute = operation({
@@ -99,6 +88,10 @@ export function registerEndpoint(
     if (network === undefined || entry === undefined) return sendUnknown(reply, 'endpoint')
     return rulesView(network.standing.network, entry.health.endpoint, grafanaUrl)
   })
+}
+
+function sendWhole(request: FastifyRequest, reply: FastifyReply, view: HistoryView | PollsView) {
+  return sendCompressed(request, reply.type('application/json; charset=utf-8'), JSON.stringify(view))
 }
 
 export async function historyOf(

@@ -1,6 +1,7 @@
 import type { Socket } from 'node:net'
 import { hasZodFastifySchemaValidationErrors } from 'fastify-type-provider-zod'
 import { placeOf } from '../log.ts'
+import { Unreadable } from '../store/reads.ts'
 import { prefersHtml } from './negotiation.ts'
 import type { Pages } from './page-routes.ts'
 import { fieldErrors, parameterErrors, problemBody, sendBadQuery, sendProblem } from './problem.ts'
@@ -26,6 +27,10 @@ export function addErrors(app: App, { log }: Pick<RouteDeps, 'log'>, pages: Page
       const { validation } = error
       const isBody = error.validationContext === 'body'
       return sendBadQuery(reply, isBody ? fieldErrors(validation) : parameterErrors(request.query, validation))
+    }
+    if (error instanceof Unreadable) {
+      const what = `${error.what.charAt(0).toUpperCase()}${error.what.slice(1)}`
+      return sendProblem(reply, { status: 503, detail: `${what} cannot be read now.` })
     }
     const status = error.statusCode ?? 500
     if (status === 415) return sendProblem(reply, { status, detail: 'Send JSON, as `Content-Type: application/json`.' })

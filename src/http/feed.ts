@@ -9,7 +9,7 @@ import { notesFor } from './note-routes.ts'
 import { span, stamp } from './plain-text.ts'
 import { kindOf } from './post-mortem.ts'
 import { time } from './rfc3339.ts'
-import { type App, NOT_MODIFIED, operation, type RouteDeps, text } from './route.ts'
+import { type App, NOT_MODIFIED, operation, problem, type RouteDeps, text } from './route.ts'
 import type { Scopes } from './scopes.ts'
 import { escaped } from './template-text.ts'
 import type { Audience } from './wire-status.ts'
@@ -25,7 +25,11 @@ export function registerFeed(
   const route = operation({
     visibility: 'public',
     summary: 'The newest 50 incidents as an Atom feed',
-    answers: { 200: text('Atom 1.0 (RFC 4287), with an `ETag`', 'application/atom+xml'), 304: NOT_MODIFIED },
+    answers: {
+      200: text('Atom 1.0 (RFC 4287), with an `ETag`', 'application/atom+xml'),
+      304: NOT_MODIFIED,
+      503: problem('The incidents cannot be read now'),
+    },
   })
   app.get('/feed.xml', route, async (request, reply) => {
     const { incidents } = await scopes[request.audience].source.list({ limit: ENTRIES })

@@ -57,6 +57,7 @@ export function registerIncidents(app: App, { scopes, postMortems, ...deps }: In
     query: ListQuery,
     answers: {
       200: json(IncidentListView, 'One page; `next_cursor` leads to the next, with the same other parameters'),
+      503: problem('The incidents cannot be read now, and none of them is in memory'),
     },
   })
   app.get('/api/v1/incidents', listRoute, async (request, _reply) => {
@@ -106,6 +107,7 @@ export function registerIncidents(app: App, { scopes, postMortems, ...deps }: In
         content: { 'application/json': { schema: IncidentView }, 'text/plain': { schema: z.string() } },
       },
       404: problem('There is no such incident'),
+      503: problem('The incident cannot be read now'),
     },
   })
   app.get('/api/v1/incidents/:id', oneRoute, async (request, reply) => {
@@ -121,6 +123,7 @@ export function registerIncidents(app: App, { scopes, postMortems, ...deps }: In
     answers: {
       200: text('What happened, when and why, and what was measured before, during and after'),
       404: problem('There is no such incident'),
+      503: problem('The incident cannot be read now'),
     },
   })
   app.get('/api/v1/incidents/:id.txt', textRoute, async (request, reply) => {

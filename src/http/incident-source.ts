@@ -4,6 +4,7 @@ import { endpointsOf, type Incident } from '../core/incident/incident.ts'
 import type { UnixMs } from '../core/time.ts'
 import type { Log } from '../log.ts'
 import { type IncidentLog, readIncident } from '../state/incident-log.ts'
+import { Unreadable } from '../store/reads.ts'
 import type { IncidentQuery, IncidentRecord, Store } from '../store/store.ts'
 
 /** Reads incidents from the store, overridden by their newer states in memory. */
@@ -13,12 +14,14 @@ export function createIncidentSource({ store, incidents, clock, log }: IncidentS
     return new Map([...incidents.recent(), ...incidents.open()].map((incident) => [incident.id, incident]))
   }
 
+  /** Of a first page, those in memory are better than none. */
   async function query(of: IncidentQuery): Promise<readonly IncidentRecord[]> {
     try {
       return await store.incidents(of)
     } catch (error) {
-      log.warn({ error: error instanceof Error ? error.name : 'unknown' }, 'incidents could not be read')
-      return []
+      const isKnown = of.after === undefined && [...known().values()].some((incident) => matches(incident, of))
+      if (error instanceof Unreadable && isKnown) return []
+      throw error
     }
   }
 
@@ -37,7 +40,7 @@ export function createIncidentSource({ store, incidents, clock, log }: IncidentS
   }
 
   return {
-    /** One page, newest first, and the position of the next page: `null` on the last one. */
+    /** One page, newest first, and the position of the next page: `null` on the last one. Rejects with `Unreadable`. */
     async list(filter: IncidentQuery): Promise<{ incidents: readonly Incident[]; next: IncidentCursor | null }> {
       const { limit } = filter
       const kept: Incident[] = []
@@ -62,17 +65,13 @@ export function createIncidentSource({ store, incidents, clock, log }: IncidentS
       }
     },
 
+    /** Rejects with `Unreadable`. */
     async one(id: string): Promise<Incident | null> {
       const here = known().get(id)
       if (here !== undefined) return here
-      try {
-        const record = await store.incident(id)
-        // The incident may have changed during the read.
-        return known().get(id) ?? (record === null ? null : ((await read([record]))[0] ?? null))
-      } catch (error) {
-        log.warn({ error: error instanceof Error ? error.name : 'unknown' }, 'incident could not be read')
-        return null
-      }
+      const record = await store.incident(id)
+      // The incident may have changed during the read.
+      return known().get(id) ?? (record === null ? null : ((await read([record]))[0] ?? null))
     },
   }
 }

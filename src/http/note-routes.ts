@@ -34,7 +34,7 @@ export function registerNotes(
       201: json(NoteView, 'It is stored'),
       404: problem('There is no such incident'),
       409: problem('The incident has too many notes'),
-      503: problem('The store cannot be written now'),
+      503: problem('The store cannot be read or written now'),
     },
   })
   /** By incident, the requests that may each add a note that the store does not have yet. */

@@ -1,4 +1,6 @@
 import type { Answer, Sources } from '../../web/views/view.ts'
+import type { Incident } from '../core/incident/incident.ts'
+import { Unreadable } from '../store/reads.ts'
 import { blocksView } from './blocks.ts'
 import type { DaySource } from './days.ts'
 import { historyOf, pollsOf } from './endpoint-routes.ts'
@@ -36,11 +38,14 @@ export function pageSources(deps: PageSourcesDeps, audience: Audience): Sources 
   async function stored<T>(network: string, endpoint: string, read: () => Promise<T>): Promise<Answer<T>> {
     if (!isPrivate) return LOCKED
     if (board.entry(network, endpoint) === undefined) return MISSING
-    try {
-      return here(await read())
-    } catch {
-      return AWAY
-    }
+    return unlessAway(async () => here(await read()))
+  }
+
+  function ofIncident<T>(id: string, show: (incident: Incident) => Promise<T>): Promise<Answer<T>> {
+    return unlessAway(async () => {
+      const incident = await source.one(id)
+      return incident === null ? MISSING : here(await show(incident))
+    })
   }
 
   return {
@@ -77,28 +82,18 @@ export function pageSources(deps: PageSourcesDeps, audience: Audience): Sources 
     async incidents({ cursor, from, to, limit = 50, part_of: partOf, ...filter }) {
       const after = cursor === undefined ? undefined : readCursor(cursor)
       if (after === null) return MISSING
-      const { incidents: list, next } = await source.list({
-        ...filter,
-        during: duringOf(msOf(from), msOf(to)),
-        after,
-        partOf,
-        limit,
-      })
-      return here({
-        incidents: list.map((incident) => incidentSummary(incident, audience)),
-        next_cursor: next === null ? null : writeCursor(next),
+      const during = duringOf(msOf(from), msOf(to))
+      return unlessAway(async () => {
+        const { incidents: list, next } = await source.list({ ...filter, during, after, partOf, limit })
+        return here({
+          incidents: list.map((incident) => incidentSummary(incident, audience)),
+          next_cursor: next === null ? null : writeCursor(next),
+        })
       })
     },
 
-    async incident(id) {
-      const incident = await source.one(id)
-      return incident === null ? MISSING : here(await incidentDetails(incident, deps, audience))
-    },
-
-    async postMortem(id) {
-      const incident = await source.one(id)
-      return incident === null ? MISSING : here(await postMortems.write(incident, audience))
-    },
+    incident: (id) => ofIncident(id, (incident) => incidentDetails(incident, deps, audience)),
+    postMortem: (id) => ofIncident(id, (incident) => postMortems.write(incident, audience)),
 
     async runbook(name) {
       const text = runbooks.text(name)
@@ -127,6 +122,15 @@ const AWAY = { ok: false, why: 'away' } as const
 
 function here<T>(value: T): Answer<T> {
   return { ok: true, value }
+}
+
+async function unlessAway<T>(read: () => Promise<Answer<T>>): Promise<Answer<T>> {
+  try {
+    return await read()
+  } catch (error) {
+    if (error instanceof Unreadable) return AWAY
+    throw error
+  }
 }
 
 function found<S, T>(known: S | null | undefined, show: (known: S) => T): Answer<T> {

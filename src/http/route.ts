@@ -112,6 +112,7 @@ export type App = FastifyInstance<
 export interface RouteDeps {
   readonly board: Board
   readonly incidents: IncidentLog
+  /** Its `incidents` reject like `certain` ones. */
   readonly store: Pick<
     Store,
     'history' | 'polls' | 'incidents' | 'incident' | 'notifications' | 'notes' | 'saveNote' | 'flush'

@@ -10,7 +10,6 @@ import type { Store } from '../store/store.ts'
 import { CELL_MS, createKnownHistory, firstOfDay, type Past, STRIP_HOURS } from './known-history.ts'
 import { type CompressibleText, compressible, sendTagged } from './negotiation.ts'
 import { wholeNumber } from './parameters.ts'
-import { sendProblem } from './problem.ts'
 import { time } from './rfc3339.ts'
 import { type App, json, NOT_MODIFIED, operation, problem } from './route.ts'
 import type { Scope } from './scopes.ts'
@@ -32,12 +31,8 @@ export function registerStrips(app: App, strips: StripSource): void {
     },
   })
   app.get('/api/v1/strips', route, async (request, reply) => {
-    try {
-      const read = await strips.read(request.audience, request.query.hours ?? STRIP_HOURS)
-      return await sendTagged(request, reply, read)
-    } catch {
-      return sendProblem(reply, { status: 503, detail: 'The history cannot be read now.' })
-    }
+    const read = await strips.read(request.audience, request.query.hours ?? STRIP_HOURS)
+    return sendTagged(request, reply, read)
   })
 }
 

@@ -20,6 +20,14 @@ export async function openStore({ url = null, cluster = null, ...options }: Stor
   return openPostgresStore({ ...all, url, cluster })
 }
 
+/**
+ * For a daemon that starts: a damaged file must not keep it from that, so what cannot be read is left out. A database that
+ * is away comes back, so these reads reject.
+ */
+export function readsAtStart(store: OpenedStore): Store['certain'] {
+  return store.shared === null ? store : store.certain
+}
+
 export interface StoreOptions
   extends Omit<SqliteOptions, 'path' | 'onCommit' | 'maxQueueRows'>,
     Partial<Pick<CommonOptions, 'onCommit' | 'maxQueueRows'>> {

@@ -2,66 +2,74 @@ import type { Clock } from '../clock.ts'
 import { type AliasRecord, STALE_REASONS } from '../core/routing/alias.ts'
 import type { Log } from '../log.ts'
 import type { Call, QueryCalls, Reply, StateCalls } from './engine.ts'
-import { bucketsIn, unknownHistory } from './history.ts'
+import { bucketsIn } from './history.ts'
 import { STORE_JOBS, type Store, type StoreJob } from './store.ts'
 
-/** The store's read methods: data that cannot be read is logged, and unknown or missing from the answer. */
-export function createReads({ read, readState, clock, log, rejects = false }: ReadsDeps) {
+/** The store's read methods. The first of several failures is logged. */
+export function createReads({ read, readState, clock, log }: ReadsDeps) {
   /** Failures logged since the last answer: an open page repeats its query every few seconds. */
   const failing = new Set<string>()
 
-  function valueOf<T>(reply: Reply<T>, otherwise: T, message: string): T {
+  function valueOf<T>(reply: Reply<T>, what: string): T {
     if (reply.ok) {
-      failing.delete(message)
+      failing.delete(what)
       return reply.value
     }
-    if (!failing.has(message)) log.warn({ trouble: reply.trouble, code: reply.code }, message)
-    failing.add(message)
-    if (rejects) throw new Error(`${message}: ${reply.code}`)
-    return otherwise
+    if (!failing.has(what)) log.warn({ trouble: reply.trouble, code: reply.code }, `${what} cannot be read`)
+    failing.add(what)
+    throw new Unreadable(what, reply.code)
   }
 
-  return {
+  const certain: Store['certain'] = {
     async savedHealth() {
-      const saved = valueOf(await readState('saved-health'), [], 'the saved health of endpoints cannot be read')
+      const saved = valueOf(await readState('saved-health'), 'the saved health of endpoints')
       return saved.flatMap(({ endpoint, at, json }) => {
         const value = parsed(json)
         return value === undefined ? [] : [{ endpoint, at, value }]
       })
     },
 
-    aliases: async () => valueOf(await readState('aliases'), [], 'the aliases cannot be read'),
+    aliases: async () => valueOf(await readState('aliases'), 'the aliases'),
 
     async incidents(query) {
-      const found = valueOf(await read('incidents', query), [], 'the incidents cannot be read')
+      const found = valueOf(await read('incidents', query), 'the incidents')
       return found.flatMap((incident) => recordOf(incident) ?? [])
     },
 
-    async incident(id) {
-      const found = valueOf(await read('incident', id), null, 'an incident cannot be read')
-      return found === null ? null : recordOf(found)
-    },
-
     async notifications(query) {
-      const found = valueOf(await read('notifications', query), [], 'the notifications cannot be read')
+      const found = valueOf(await read('notifications', query), 'the notifications')
       return found.flatMap((notification) => recordOf(notification) ?? [])
     },
 
-    silences: async (query) => valueOf(await read('silences', query), [], 'the silences cannot be read'),
+    silences: async (query) => valueOf(await read('silences', query), 'the silences'),
+  }
 
-    notes: async (incidents) => valueOf(await read('notes', incidents), [], 'the notes cannot be read'),
+  return {
+    certain,
+    savedHealth: () => whatIsRead(certain.savedHealth()),
+    aliases: () => whatIsRead(certain.aliases()),
+    incidents: (query) => whatIsRead(certain.incidents(query)),
+    notifications: (query) => whatIsRead(certain.notifications(query)),
+    silences: (query) => whatIsRead(certain.silences(query)),
+
+    async incident(id) {
+      const found = valueOf(await read('incident', id), 'the incident')
+      return found === null ? null : recordOf(found)
+    },
+
+    notes: (incidents) => whatIsRead(read('notes', incidents).then((reply) => valueOf(reply, 'the notes'))),
 
     async history(query) {
       // Throws a RangeError: a query that no store could answer is the caller's mistake.
       bucketsIn(query)
-      const reply = await read('history', query, clock.now())
-      return valueOf(reply, unknownHistory(query), 'the history cannot be read')
+      return valueOf(await read('history', query, clock.now()), 'the history')
     },
 
-    polls: async (query) => valueOf(await read('polls', query), [], 'single polls cannot be read'),
+    polls: async (query) => valueOf(await read('polls', query), 'single polls'),
 
     async availability(endpoints, now) {
-      return new Map(valueOf(await read('availability', endpoints, now), [], 'availability cannot be read'))
+      const known = read('availability', endpoints, now).then((reply) => valueOf(reply, 'availability'))
+      return new Map(await whatIsRead(known))
     },
 
     async lastRuns() {
@@ -72,13 +80,32 @@ export function createReads({ read, readState, clock, log, rejects = false }: Re
   } satisfies Partial<Store>
 }
 
+/** `what` cannot be read now, like `the history`. */
+export class Unreadable extends Error {
+  readonly what: string
+
+  constructor(what: string, code: string) {
+    super(`${what} cannot be read: ${code}`)
+    this.name = 'Unreadable'
+    this.what = what
+  }
+}
+
+/** Nothing, if it cannot be read. */
+async function whatIsRead<T>(reading: Promise<readonly T[]>): Promise<readonly T[]> {
+  try {
+    return await reading
+  } catch (error) {
+    if (error instanceof Unreadable) return []
+    throw error
+  }
+}
+
 export interface ReadsDeps {
   readonly read: Call<QueryCalls>
   readonly readState: Call<StateCalls>
   readonly clock: Clock
   readonly log: Log
-  /** Whether they reject instead, if data cannot be read. */
-  readonly rejects?: boolean
 }
 
 /** `null` if the JSON is damaged. */

@@ -226,8 +226,8 @@ export interface StoredEndpoint {
 }
 
 /**
- * The history. Writes are queued: they never wait, throw or block. Reads are answered off the event loop. A broken disk
- * shows only in `status()`: data that cannot be read is unknown, or missing from the answer.
+ * The history. Writes are queued: they never wait, throw or block. Reads are answered off the event loop. Of data that cannot
+ * be read, those for a single answer reject with `Unreadable`; the others leave it out, and `certain` has them rejecting.
  */
 export interface Store {
   /** Call it with all configured endpoints before their first poll. Polls of unregistered endpoints are dropped. */
@@ -263,7 +263,7 @@ export interface Store {
   aliases(): Promise<readonly AliasRecord[]>
   /** Reads written incidents only, without queued changes and absorbed incidents. */
   incidents(query: IncidentQuery): Promise<readonly IncidentRecord[]>
-  /** Finds absorbed incidents too. */
+  /** Finds absorbed incidents too. Rejects with `Unreadable`. */
   incident(id: string): Promise<IncidentRecord | null>
   /** Reads written notifications only, without queued changes. */
   notifications(query: NotificationQuery): Promise<readonly NotificationRecord[]>
@@ -271,8 +271,9 @@ export interface Store {
   silences(query: SilenceQuery): Promise<readonly Silence[]>
   /** Reads written notes of these incidents only, oldest first. */
   notes(incidents: readonly string[]): Promise<readonly Note[]>
+  /** Rejects with `Unreadable`, or with a RangeError for too many buckets. */
   history(query: HistoryQuery): Promise<readonly HistoryBucket[]>
-  /** Single polls, while they are still kept. */
+  /** Single polls, while they are still kept. Rejects with `Unreadable`. */
   polls(query: PollsQuery): Promise<readonly StoredPoll[]>
   /**
    * Availability of the known endpoints, in windows that end at `now`. A window is exact while the polls of its beginning
@@ -282,6 +283,8 @@ export interface Store {
     endpoints: readonly EndpointKey[],
     now: UnixMs,
   ): Promise<ReadonlyMap<EndpointKey, Readonly<Record<AvailabilityWindow, Availability>>>>
+  /** These reject with `Unreadable`, for those who must not take that for an empty answer. */
+  readonly certain: Pick<Store, 'incidents' | 'savedHealth' | 'notifications' | 'silences' | 'aliases'>
   /** When each job last succeeded. */
   lastRuns(): Promise<ReadonlyMap<StoreJob, UnixMs>>
   /**

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { DaysView } from '../../src/http/wire-history.ts'
 import { Secret } from '../../src/secret.ts'
+import { Unreadable } from '../../src/store/reads.ts'
 import type { HistoryQuery } from '../../src/store/store.ts'
 import { incident, START } from '../support/incident.ts'
 import { setUp } from './setting.ts'
@@ -88,7 +89,7 @@ describe('/api/v1/days', () => {
   })
 
   test('is a problem while the history cannot be read', async () => {
-    const { server } = setUp({ store: { history: () => Promise.reject(new Error('canary')) } })
+    const { server } = setUp({ store: { history: () => Promise.reject(new Unreadable('the history', 'canary')) } })
 
     const answer = await server.inject('/api/v1/days')
 

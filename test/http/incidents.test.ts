@@ -1,3 +1,4 @@
+import Database from 'better-sqlite3'
 import fc from 'fast-check'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
@@ -8,6 +9,7 @@ import { IncidentListView, IncidentView } from '../../src/http/wire-incidents.ts
 import { Secret } from '../../src/secret.ts'
 import { createIncidentLog } from '../../src/state/incident-log.ts'
 import { openStore } from '../../src/store/open-store.ts'
+import { Unreadable } from '../../src/store/reads.ts'
 import type { IncidentRecord, Store } from '../../src/store/store.ts'
 import { lines, opened, RETENTION, temporaryDirectory } from '../store/setting.ts'
 import { removeFolder, temporaryFolder } from '../support/daemon.ts'
@@ -248,12 +250,12 @@ describe('/api/v1/incidents', () => {
   })
 
   test('without a readable store, incidents in memory are still listed', async () => {
-    const broken = () => Promise.reject(new Error('/var/lib/x.db'))
+    const broken = () => Promise.reject(new Unreadable('the incidents', '/var/lib/x.db'))
     const setting = here([incident()], { store: { incidents: broken, incident: broken } })
 
     expect(ids(await list(setting))).toEqual(['incident-1'])
     expect((await setting.server.inject('/api/v1/incidents/incident-1')).statusCode).toBe(200)
-    expect((await setting.server.inject('/api/v1/incidents/other')).statusCode).toBe(404)
+    expect((await setting.server.inject('/api/v1/incidents/other')).statusCode).toBe(503)
     expect(JSON.stringify(setting.log.lines)).not.toContain('/var/lib')
   })
 
@@ -484,6 +486,67 @@ test('reading a page of very long incidents does not block the event loop', asyn
   clearInterval(turn)
 
   expect(turns).toBeGreaterThan(10)
+})
+
+describe('while the incidents cannot be read', () => {
+  const closed = incident({ id: 'closed', openedAt: START, closedAt: START + 60_000 })
+  const now = incident({ id: 'open', openedAt: START + 1000 })
+
+  test('a closed one is no 404, and no list looks as if there were none', async () => {
+    const { server, hide, show } = await hidden()
+    const statuses = async (urls: readonly string[], headers = {}) =>
+      Promise.all(urls.map(async (url) => (await server.inject({ url, headers })).statusCode))
+    const api = ['', '/closed', '/closed.txt'].map((rest) => `/api/v1/incidents${rest}`)
+    const pages = ['/incidents', '/incidents/closed']
+
+    hide()
+    expect(await statuses([...api, '/feed.xml'])).toEqual([503, 503, 503, 503])
+    expect(await statuses(pages, { accept: 'text/html' })).toEqual([503, 503])
+    const { detail } = ProblemView.strict().parse((await server.inject('/api/v1/incidents/closed')).json())
+    expect(detail).toBe('The incident cannot be read now.')
+    const headers = { 'content-type': 'application/json' }
+    const note = { method: 'POST', url: '/api/v1/incidents/closed/notes', headers, payload: '{"text":"seen"}' } as const
+    expect((await server.inject(note)).statusCode).toBe(503)
+
+    show()
+    expect(await statuses([...api, '/feed.xml'])).toEqual([200, 200, 200, 200])
+    expect(await statuses(pages, { accept: 'text/html' })).toEqual([200, 200])
+  })
+
+  test('open ones are answered from memory, also on the page of their endpoint', async () => {
+    const { server, incidents, hide } = await hidden()
+    incidents.put(now)
+    hide()
+
+    expect(ids(await list({ server }))).toEqual(['open'])
+    for (const query of ['open=false', 'open=true&network=other']) {
+      expect((await server.inject(`/api/v1/incidents?${query}`)).statusCode).toBe(503)
+    }
+    expect((await server.inject('/api/v1/incidents/open')).statusCode).toBe(200)
+    const page = (endpoint: string | null) => server.inject(`/endpoints/${now.network}/${endpoint}`)
+    expect((await page(now.endpoint)).body).toContain('href="/incidents/open"')
+    expect((await page('own-2')).body).toContain('The incidents cannot be read at the moment.')
+  })
+
+  /** A server whose store has `closed`, in a table that can be hidden. */
+  async function hidden() {
+    const folder = temporaryDirectory()
+    const { store } = await opened({ path: `${folder}/heartline.db` })
+    store.saveIncident(incidentRecord(closed))
+    await store.flush()
+    const setting = setUp({ store: { ...store, incidents: store.certain.incidents } })
+    open.push(setting)
+    const rename = (from: string, to: string) => {
+      const database = new Database(`${folder}/heartline.db`)
+      database.exec(`ALTER TABLE ${from} RENAME TO ${to}`)
+      database.close()
+    }
+    return {
+      ...setting,
+      hide: () => rename('incidents', 'hidden'),
+      show: () => rename('hidden', 'incidents'),
+    }
+  }
 })
 
 function newestFirst(a: { openedAt: number; id: string }, b: { openedAt: number; id: string }): number {

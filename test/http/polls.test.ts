@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { PollsView, RulesView } from '../../src/http/wire-history.ts'
 import { Secret } from '../../src/secret.ts'
+import { Unreadable } from '../../src/store/reads.ts'
 import type { PollsQuery, StoredPoll } from '../../src/store/store.ts'
 import { setUp } from './setting.ts'
 
@@ -57,7 +58,7 @@ describe('…/polls', () => {
   })
 
   test('is a problem without details where they cannot be read', async () => {
-    const { server } = setUp({ store: { polls: () => Promise.reject(new Error('canary')) } })
+    const { server } = setUp({ store: { polls: () => Promise.reject(new Unreadable('single polls', 'canary')) } })
 
     const answer = await server.inject(URL)
 

@@ -5,6 +5,7 @@ import { ProblemView } from '../../src/http/wire-common.ts'
 import { HistoryView } from '../../src/http/wire-history.ts'
 import { StatusView } from '../../src/http/wire-status.ts'
 import { Secret } from '../../src/secret.ts'
+import { Unreadable } from '../../src/store/reads.ts'
 import type { HistoryQuery } from '../../src/store/store.ts'
 import { bad } from '../support/network.ts'
 import { OWN, type Setting, type SettingOptions, setUp } from './setting.ts'
@@ -245,7 +246,9 @@ describe('history', () => {
   })
 
   test('that cannot be read is a 503 problem', async () => {
-    const { server } = setting({ store: { history: () => Promise.reject(new Error('/var/lib/x.db is broken')) } })
+    const { server } = setting({
+      store: { history: () => Promise.reject(new Unreadable('the history', '/var/lib/x.db is broken')) },
+    })
 
     const answer = await server.inject('/api/v1/endpoints/avalanche/own-1/history')
 

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { StripsView } from '../../src/http/wire-history.ts'
 import { Secret } from '../../src/secret.ts'
+import { Unreadable } from '../../src/store/reads.ts'
 import type { HistoryBucket, HistoryQuery } from '../../src/store/store.ts'
 import { setUp } from './setting.ts'
 
@@ -209,7 +210,9 @@ describe('/api/v1/strips', () => {
     let broken = false
     const store = storeOf(() => ({}))
     const { server, clock } = setUp({
-      store: { history: (query) => (broken ? Promise.reject(new Error('canary')) : store.history(query)) },
+      store: {
+        history: (query) => (broken ? Promise.reject(new Unreadable('the history', 'canary')) : store.history(query)),
+      },
     })
     const first = await server.inject('/api/v1/strips')
 

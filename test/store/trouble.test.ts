@@ -5,6 +5,7 @@ import type { Worker } from 'node:worker_threads'
 import Database from 'better-sqlite3'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
+import { Unreadable } from '../../src/store/reads.ts'
 import { type Store, StoreError } from '../../src/store/store.ts'
 import { createFakeClock } from '../support/fake-clock.ts'
 import { mayMount } from '../support/mount.ts'
@@ -143,10 +144,11 @@ describe.skipIf(!mayMount())('a disk', () => {
     pollMany(store, 5)
     await store.flush()
     expect(store.status()).toMatchObject({ trouble: 'read-only', queueRows: 5 })
-    expect(await store.history({ endpoint: ENDPOINT, from: BASE, to: BASE + 1000, stepMs: 1000 })).toHaveLength(1)
+    const history = store.history({ endpoint: ENDPOINT, from: BASE, to: BASE + 1000, stepMs: 1000 })
+    await expect(history).rejects.toThrow(Unreadable)
     expect(await store.savedHealth()).toEqual([])
     expect(await store.incidents({ limit: 10 })).toEqual([])
-    expect(await store.incident('any')).toBeNull()
+    await expect(store.incident('any')).rejects.toThrow(Unreadable)
 
     umount()
     await clock.advance(5000)

@@ -8,9 +8,14 @@ import { incidentPath } from './route.ts'
 import type { Endpoint } from './time-range.ts'
 import { ENDPOINT } from './words-endpoint.ts'
 
+interface Incidents {
+  readonly incidents: readonly IncidentSummaryView[]
+  readonly incidentsAway: boolean
+}
+
 /** The endpoint's incidents, newest first. */
 export function incidentsPanel(
-  incidents: readonly IncidentSummaryView[],
+  { incidents, incidentsAway }: Incidents,
   { network, endpoint }: Endpoint,
   zone: Zone,
   nowMs: number,
@@ -20,7 +25,7 @@ export function incidentsPanel(
       <h2 id="incidents">${ENDPOINT.incidents}</h2>
       ${
         incidents.length === 0
-          ? html`<p>${ENDPOINT.noIncidents}</p>`
+          ? html`<p>${incidentsAway ? ENDPOINT.incidentsAway : ENDPOINT.noIncidents}</p>`
           : html`<ol class="happened">
               ${incidents.slice(0, MOST_INCIDENTS).map((incident) => incidentItem(incident, zone, nowMs))}
             </ol>`

@@ -48,6 +48,8 @@ interface Data {
   readonly polls: readonly PollView[] | null
   /** Its own incidents, outages that include it, and events of its whole network, newest first. */
   readonly incidents: readonly IncidentSummaryView[]
+  /** Whether its own ones cannot be read now. */
+  readonly incidentsAway: boolean
   /** How much history can be shown: the public sees only the states of the last day. */
   readonly detail: 'all' | 'states' | 'away'
   readonly loadedMs: number
@@ -78,6 +80,7 @@ async function load(sources: Sources, route: Route, nowMs: number): Promise<Answ
       days: days.ok && days.value !== null ? ownDays(days.value, network, endpoint) : null,
       ...past,
       incidents: incidents.sort((a, b) => Date.parse(b.opened_at) - Date.parse(a.opened_at)),
+      incidentsAway: !own.ok,
       loadedMs: nowMs,
     },
   }
@@ -181,7 +184,7 @@ function draw(model: Model<Data>): TemplateResult {
       ${guard([group, JSON.stringify(endpoint.availability), endpoint.title], () => historySection({ of, title: endpoint.title, availability: endpoint.availability, group, ...data }))}
       <div class="panels">
         ${checksSection(now)}
-        ${guard([data, zone], () => html`${incidentsPanel(data.incidents, of, zone, data.loadedMs)}${rulesPanel(data.rules)}`)}
+        ${guard([data, zone], () => html`${incidentsPanel(data, of, zone, data.loadedMs)}${rulesPanel(data.rules)}`)}
         ${guard([endpoint.title, origin, version], () => badges(of, endpoint.title, origin, version))}
       </div>
     </div>

@@ -82,14 +82,12 @@ function assemble(options: PostgresOptions, database: Database, gate: Gate, spoo
   }
   void keepMeasuring()
 
-  const reading = { read, readState: read, clock, log }
   const store: Store & { readonly shared: SharedStore } = {
     ...writes.methods,
-    ...createReads(reading),
+    ...createReads({ read, readState: read, clock, log }),
     flush: sender.flush,
     shared: {
       database,
-      certain: createReads({ ...reading, rejects: true }),
       merged: writes.merged,
       changesAfter: queries.changesAfter,
     },

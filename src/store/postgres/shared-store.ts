@@ -1,6 +1,6 @@
 import type { Silence } from '../../core/incident/silence.ts'
 import type { AliasRecord } from '../../core/routing/alias.ts'
-import type { IncidentRecord, Store } from '../store.ts'
+import type { IncidentRecord } from '../store.ts'
 import type { MergedRecord } from '../writes.ts'
 import type { Database } from './database.ts'
 import type { Seen } from './versions.ts'
@@ -8,8 +8,6 @@ import type { Seen } from './versions.ts'
 /** What only a database that several daemons share has. */
 export interface SharedStore {
   readonly database: Database
-  /** These reject if the data cannot be read: who takes a network over must not take that for an empty answer. */
-  readonly certain: Pick<Store, 'incidents' | 'savedHealth' | 'notifications' | 'silences' | 'aliases'>
   /** Stores what the places found together: at each change, and once an interval. Refused without the right to keep. */
   merged(record: MergedRecord): void
   /**

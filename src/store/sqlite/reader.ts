@@ -8,7 +8,7 @@ import type { ReaderCalls } from './reader-worker.ts'
 import { type CallableWorker, type OnSpawn, spawnWorker } from './worker-calls.ts'
 import type { Writer } from './writer.ts'
 
-/** The store's read methods: data that cannot be read is logged, and unknown or missing from the answer. */
+/** The store's read methods. */
 export function createReader(deps: ReaderDeps) {
   const { path, clock, log, writer } = deps
   const workers = createReaderWorkers(deps)

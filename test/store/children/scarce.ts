@@ -52,10 +52,11 @@ poll()
 await store.flush()
 
 exhaust()
+const nameOf = ({ name }: Error) => name
 const query = { endpoint: ENDPOINT, from: start - 1000, to: start + 60_000 }
 const scarce: Record<string, unknown> = { troubleAtStart }
-scarce['polls'] = (await store.polls({ ...query, limit: 10 })).length
-scarce['history'] = (await store.history({ ...query, stepMs: 1000 })).length
+scarce['polls'] = await store.polls({ ...query, limit: 10 }).catch(nameOf)
+scarce['history'] = await store.history({ ...query, stepMs: 1000 }).catch(nameOf)
 scarce['incidents'] = (await store.incidents({ limit: 1 })).length
 scarce['backup'] = await store.backup(`${path}.copy`).catch((error: Error) => error.message)
 scarce['integrity'] = await store.run('integrity', systemClock.now())
@@ -72,7 +73,7 @@ scarce['trouble'] = store.status().trouble
 scarce['counted'] = [...store.status().writeFailures.values()].reduce((sum, count) => sum + count, 0)
 for (let turn = 0; turn < 3; turn++) {
   await systemClock.sleep(1500)
-  await store.polls({ ...query, limit: 10 })
+  await store.polls({ ...query, limit: 10 }).catch(nameOf)
   exhaust()
 }
 scarce['lines'] = lines.length

@@ -118,6 +118,7 @@ describe.skipIf(skip)('a store that several daemons share', () => {
     const log = lines()
     const late: string[] = []
     const others = followOtherMembers({
+      store,
       shared,
       incidents,
       keeps: (network) => network === 'kept',
@@ -136,12 +137,12 @@ describe.skipIf(skip)('a store that several daemons share', () => {
     others.readAnew('ethereum')
     await until(() => log.lines.includes('changes of other members cannot be read'), 'it tries')
     expect(await store.incidents({ limit: 1 })).toEqual([])
-    await expect(shared.certain.incidents({ limit: 1 })).rejects.toThrow('the incidents cannot be read')
+    await expect(store.certain.incidents({ limit: 1 })).rejects.toThrow('the incidents cannot be read')
     expect(incidents.open()).toEqual([open])
 
     await server.run('ALTER TABLE hidden RENAME TO incidents', url)
-    expect(await shared.certain.incidents({ limit: 1 })).toMatchObject([{ id: 'open' }])
-    expect(await shared.certain.savedHealth()).toEqual([])
+    expect(await store.certain.incidents({ limit: 1 })).toMatchObject([{ id: 'open' }])
+    expect(await store.certain.savedHealth()).toEqual([])
   })
 
   test('gives the time before a confirmed state to that state', async () => {
