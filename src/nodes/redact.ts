@@ -31,7 +31,7 @@ export function createRedact(
     const isWhole = head.length === text.length
     // The cut may have split a secret, which was then not found, so the end of the text is dropped.
     const safe = isWhole ? clean : clean.slice(0, Math.max(0, clean.length - margin))
-    return isWhole && safe.length <= maxCharacters ? safe : `${safe.slice(0, maxCharacters)}…`
+    return isWhole && safe.length <= maxCharacters ? safe : `${safe.slice(0, maxCharacters).toWellFormed()}…`
   }
 }
 

@@ -195,8 +195,13 @@ export const clusterOf = async (daemon: RunningDaemon): Promise<ClusterView> =>
   JSON.parse((await daemon.get('/api/v1/cluster')).text) as ClusterView
 
 export async function incidentsOf(daemon: RunningDaemon): Promise<readonly IncidentView[]> {
-  const { text } = await daemon.get('/api/v1/incidents')
-  return (JSON.parse(text) as { incidents: IncidentView[] }).incidents
+  let answer = await daemon.get('/api/v1/incidents')
+  // The database may answer too late on a busy machine.
+  await until(async () => {
+    if (answer.status === 503) answer = await daemon.get('/api/v1/incidents')
+    return answer.status !== 503
+  }, 'the incidents can be read')
+  return (JSON.parse(answer.text) as { incidents: IncidentView[] }).incidents
 }
 
 export const idOf = async (daemon: RunningDaemon) =>

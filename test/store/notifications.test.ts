@@ -109,6 +109,47 @@ describe('notifications', () => {
     })
   }
 
+  for (const { name, open } of engines) {
+    test(`${name} are found though the error of one ends with half of a character`, async () => {
+      const { store } = await open()
+      store.saveIncident(incidentOf('open', { value: { said: 'open \ud83d' } }))
+      const error = { state: 'sent', error: 'bad gateway \ud83d' }
+      store.saveNotification(notificationOf('cut', { incident: 'open', waiting: false, value: error }))
+      store.saveNotification(notificationOf('waits', { incident: 'open', channel: 'pager' }))
+      await store.flush()
+
+      const found = await store.certain.notifications({ about: 'unfinished', limit: 10 })
+
+      expect(found.map(({ id }) => id)).toEqual(['cut', 'waits'])
+      expect(await store.certain.incidents({ limit: 10, partOf: 'none' })).toEqual([])
+    })
+
+    test(`${name} that an open incident needs outlive the retention, and so do its notes`, async () => {
+      const clock = createFakeClock({ now: BASE })
+      const { store } = await open({ clock })
+      store.saveIncident(incidentOf('open'))
+      store.saveIncident(incidentOf('closed', { closedAt: BASE + 1 }))
+      for (const [id, incident] of [
+        ['earlier', 'open'],
+        ['heard', 'open'],
+        ['over', 'closed'],
+      ] as const) {
+        store.saveNotification(notificationOf(id, { incident, waiting: false, value: { state: 'sent' } }))
+        store.saveNote({ id, incident, at: BASE, isPublic: false, text: id })
+      }
+      await store.flush()
+
+      await clock.advance(RETENTION.hourMs + DAY_MS)
+      expect(await store.run('retention', clock.now())).toBe(true)
+      // What is far ahead of the clock so far is believed at the second time.
+      expect(await store.run('retention', clock.now())).toBe(true)
+
+      const about = { incidents: ['open', 'closed'] }
+      expect((await store.notifications({ about, limit: 10 })).map(({ id }) => id)).toEqual(['heard'])
+      expect((await store.notes(['open', 'closed'])).map(({ id }) => id)).toEqual(['earlier', 'heard'])
+    })
+  }
+
   test('that are damaged hide no others, and end no pass of the retention', () => {
     const bench = benchOn(':memory:', RETENTION, 1_000_000)
     const put = (id: string, json: string, over: Partial<NotificationRecord> = {}): PlacedEvent => {

@@ -1,6 +1,7 @@
 import type { ClusterHint, ClusterTables, ClusterView, HeldLease, LeaseKey, StoredVote } from '../cluster-tables.ts'
 import type { Use } from './connections.ts'
 import type { Database } from './database.ts'
+import { wellFormedJson } from './records.ts'
 import { areOfOneServer, isNew, NOTHING_SEEN, SEEN_NOW, type Seen } from './versions.ts'
 
 /** Members, leases and votes in PostgreSQL. Each call is one statement: it happens as a whole, or not at all. */
@@ -63,7 +64,7 @@ export function createClusterTables(database: Database): ClusterTables {
     },
 
     async writeVotes(member, vantage, votes, isUrgent) {
-      await query(WRITE_VOTES, [member, vantage, jsonb(votes), isUrgent])
+      await query(WRITE_VOTES, [member, vantage, wellFormedJson(JSON.stringify(votes)), isUrgent])
     },
 
     async readVotes(position, member) {
@@ -91,12 +92,6 @@ export function createClusterTables(database: Database): ClusterTables {
       return () => void listeners.delete(listener)
     },
   }
-}
-
-/** JSON as `jsonb` takes it: without NUL and halves of characters, which `JSON.stringify` writes as escapes. */
-function jsonb(value: unknown): string {
-  const text = JSON.stringify(value)
-  return text.includes('\\u') ? text.replaceAll(/\\u(?:0000|d[89a-f][0-9a-f]{2})/g, '\\ufffd') : text
 }
 
 function columnsOf(leases: readonly LeaseKey[]): string[][] {

@@ -24,7 +24,7 @@ export async function saveIncidents(query: Query, incidents: readonly Fenced<Inc
       bigints(records.map(({ openedAt }) => openedAt)),
       bigints(records.map(({ closedAt }) => closedAt)),
       records.map(({ absorbed }) => absorbed),
-      texts(records.map(({ json }) => json)),
+      jsonTexts(records),
       bigints(tokens),
       isFenced,
     ])
@@ -49,7 +49,7 @@ export async function saveNotifications(query: Query, notifications: readonly Fe
       texts(records.map(({ incident }) => incident)),
       bigints(records.map(({ createdAt }) => createdAt)),
       records.map(({ waiting }) => waiting),
-      texts(records.map(({ json }) => json)),
+      jsonTexts(records),
       bigints(tokens),
       isFenced,
     ])
@@ -127,4 +127,14 @@ type Value = string | number | boolean | null
 /** A text of PostgreSQL holds every character but NUL, which one hostile name would otherwise fail a whole batch with. */
 function texts(values: readonly Value[]): Value[] {
   return values.map((value) => (typeof value === 'string' && value.includes('\0') ? value.replaceAll('\0', '') : value))
+}
+
+/** Queries read them as JSON, in which PostgreSQL allows neither NUL nor halves of characters. */
+function jsonTexts(records: readonly { readonly json: string }[]): string[] {
+  return records.map(({ json }) => wellFormedJson(json))
+}
+
+/** `JSON.stringify` writes NUL and halves of characters as escapes, and no other character above U+001F. */
+export function wellFormedJson(json: string): string {
+  return json.includes('\\u') ? json.replaceAll(/\\u(?:0000|d[89a-f][0-9a-f]{2})/g, '\\ufffd') : json
 }

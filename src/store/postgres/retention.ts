@@ -77,8 +77,9 @@ export function createRetainer({ database, partitions, retention, maxSizeBytes, 
   }
 
   async function deleteBelow({ table, column, below }: Deletion, signal: AbortSignal, condition = ''): Promise<void> {
+    const kept = NEEDED.get(table) ?? ''
     const text = `WITH gone AS (DELETE FROM ${table} WHERE ctid = ANY (ARRAY(
-        SELECT ctid FROM ${table} WHERE ${column} < $1 ${condition} LIMIT ${DELETED_AT_ONCE})) RETURNING 1)
+        SELECT ctid FROM ${table} WHERE ${column} < $1 ${kept} ${condition} LIMIT ${DELETED_AT_ONCE})) RETURNING 1)
       SELECT count(*) AS count FROM gone`
     while (!signal.aborted) {
       const [row] = await query<{ count: number }>(text, [below])
@@ -132,18 +133,25 @@ export function createRetainer({ database, partitions, retention, maxSizeBytes, 
       await cap('hash_changes', 'at_ms', MOST_HASH_CHANGES, signal)
       await cap('admin_calls', 'at_ms', MOST_ADMIN_CALLS, signal)
       await cap('silences', 'until_ms', MOST_SILENCES, signal)
-      await cap('notifications', 'created_ms', MOST_NOTIFICATIONS, signal, IS_OVER)
+      await cap('notifications', 'created_ms', MOST_NOTIFICATIONS, signal, 'AND NOT waiting')
       await trim(now, signal)
     },
   }
 }
 
-/** Not what waits, nor what tells after a restart what a channel has heard of an open incident. */
-const IS_OVER = `AND NOT waiting AND NOT (
-  incident IN (SELECT id FROM incidents WHERE closed_ms IS NULL AND NOT absorbed) AND NOT EXISTS (
-    SELECT 1 FROM notifications AS later WHERE later.incident = notifications.incident
-      AND later.channel = notifications.channel AND later.nth > notifications.nth
-      AND later.value::json ->> 'state' IS DISTINCT FROM 'superseded'))`
+const OPEN = 'SELECT id FROM incidents WHERE closed_ms IS NULL AND NOT absorbed'
+
+/** What an open incident needs: its notes, and what tells after a restart what a channel has heard of it. */
+const NEEDED: ReadonlyMap<string, string> = new Map([
+  ['notes', `AND incident NOT IN (${OPEN})`],
+  [
+    'notifications',
+    `AND NOT (incident IN (${OPEN}) AND NOT EXISTS (
+      SELECT 1 FROM notifications AS later WHERE later.incident = notifications.incident
+        AND later.channel = notifications.channel AND later.nth > notifications.nth
+        AND later.value::json ->> 'state' IS DISTINCT FROM 'superseded'))`,
+  ],
+])
 
 /** Of everything in the database: it belongs to Heartline alone. */
 export async function sizeOf(query: Query): Promise<number> {

@@ -142,11 +142,25 @@ export function createRetainer(
   }
 }
 
+const OPEN = 'SELECT id FROM incidents WHERE closed_ms IS NULL AND absorbed = 0'
+
+/** What an open incident needs: its notes, and what tells after a restart what a channel has heard of it. */
+const NEEDED: ReadonlyMap<string, string> = new Map([
+  ['notes', `AND incident NOT IN (${OPEN})`],
+  [
+    'notifications',
+    `AND NOT (incident IN (${OPEN}) AND NOT EXISTS (
+      SELECT 1 FROM notifications AS later WHERE later.incident = notifications.incident
+        AND later.channel = notifications.channel AND later.rowid > notifications.rowid
+        AND ${IS_HEARD}))`,
+  ],
+])
+
 /** Deletes the rows of a table that may go, as a series of short transactions. */
 function createDeleter(db: Database.Database) {
   const statements = new Map<string, Database.Statement>()
   return function* ({ table, column, below }: Deletion, condition = ''): Generator<void> {
-    const text = `DELETE FROM ${table} WHERE ${column} < ? ${condition} LIMIT ?`
+    const text = `DELETE FROM ${table} WHERE ${column} < ? ${NEEDED.get(table) ?? ''} ${condition} LIMIT ?`
     const statement = statements.get(text) ?? db.prepare(text)
     statements.set(text, statement)
     const most = LARGE_ROWS.includes(table) ? LARGE_AT_ONCE : DELETED_AT_ONCE
@@ -168,12 +182,6 @@ function createCaps(db: Database.Database, maxSizeBytes: number): readonly (() =
     }
   }
 
-  // Not what waits, nor what tells after a restart what a channel has heard of an open incident.
-  const isOver = `AND waiting = 0 AND NOT (
-    incident IN (SELECT id FROM incidents WHERE closed_ms IS NULL AND absorbed = 0) AND NOT EXISTS (
-      SELECT 1 FROM notifications AS later WHERE later.incident = notifications.incident
-        AND later.channel = notifications.channel AND later.rowid > notifications.rowid
-        AND ${IS_HEARD}))`
   return [
     cap('hash_changes', 'at_ms', Math.min(MOST_HASH_CHANGES, shareOf(HASH_CHANGES_SHARE, HASH_CHANGE_BYTES))),
     cap('admin_calls', 'at_ms', MOST_ADMIN_CALLS),
@@ -182,7 +190,7 @@ function createCaps(db: Database.Database, maxSizeBytes: number): readonly (() =
       'notifications',
       'created_ms',
       Math.min(MOST_NOTIFICATIONS, shareOf(NOTIFICATIONS_SHARE, NOTIFICATION_BYTES)),
-      isOver,
+      'AND waiting = 0',
     ),
   ]
 }
