@@ -118,7 +118,6 @@ export async function startDaemon({ config, log, clock: realClock = systemClock 
   }
 
   apply(config, new Set())
-  await notifier.restore()
   await role.restore({ ...parts, notifier, poller, scheduler, reschedule, gateway: () => gateway })
   if (config.gateway.enabled) {
     gateway = createGatewayService({
@@ -259,7 +258,8 @@ function notifierOf(
   },
 ): Notifier {
   const trouble = () => lastingTrouble(base.observer, base.store, base.clock)
-  return createNotifier({ ...base, tells, member: name, random, trouble, polls: scheduler, traffic })
+  const reads = readsAtStart(base.store)
+  return createNotifier({ ...base, reads, tells, member: name, random, trouble, polls: scheduler, traffic })
 }
 
 function trafficOf(gateway: GatewayService | null, metrics: Metrics, board: Board): GatewayTraffic | null {

@@ -17,7 +17,7 @@ import { version } from '../version.ts'
 import { followOtherMembers } from './other-members.ts'
 import { createOwnedNetworks, type OwnedNetworks } from './owned-networks.ts'
 import { createRemovedNetworks } from './removed-networks.ts'
-import type { Role, RoleParts } from './role.ts'
+import { type Role, type RoleParts, untilRead } from './role.ts'
 
 /** A daemon as a member of a cluster: polls and keeps the networks whose leases it holds, and shows what all say. */
 export function createMember({ config, settings, clock: ownClock }: MemberDeps): Role {
@@ -28,6 +28,7 @@ export function createMember({ config, settings, clock: ownClock }: MemberDeps):
   const id = `${host}-${randomBytes(4).toString('hex')}`
   let networks = config.networks
   let joined: Joined | null = null
+  const stopping = new AbortController()
 
   function configure({ cluster, keeper }: Joined): void {
     keeper.configure(polledNetworksOf({ networks }))
@@ -73,7 +74,8 @@ export function createMember({ config, settings, clock: ownClock }: MemberDeps):
       })
       configure(joined)
       // While the database is away, no network is kept.
-      await parts.silences.restore().catch(() => undefined)
+      const restored = () => Promise.all([parts.silences.restore(), parts.notifier.restore()])
+      await restored().catch(() => void untilRead(restored, clock, stopping.signal))
       parts.journal.started(0)
     },
 
@@ -101,6 +103,7 @@ export function createMember({ config, settings, clock: ownClock }: MemberDeps):
     report: () => joined?.cluster.report() ?? null,
 
     async stop() {
+      stopping.abort()
       joined?.endMoves()
       await joined?.removed.stop()
       await Promise.all([joined?.cluster.stop(), joined?.others.stop()])
@@ -161,7 +164,7 @@ function join(parts: RoleParts, { id, url, settings, clock, local, shown, isConf
     notifier: {
       async adopt(names) {
         // It may have started while they could not be read.
-        await silences.restore()
+        await Promise.all([silences.restore(), notifier.restore()])
         await notifier.adopt(names, store.certain)
       },
       leave: notifier.leave,

@@ -1,4 +1,4 @@
-import type { Clock } from '../clock.ts'
+import { type Clock, within } from '../clock.ts'
 import type { Config } from '../config/resolve.ts'
 import type { ClusterReport } from '../core/cluster/report.ts'
 import type { Observer } from '../core/observer/observer.ts'
@@ -93,8 +93,11 @@ export function createAlone(clock: Clock, mayBeAway: boolean): Role {
     async restore({ store, poller, journal, silences, notifier, gateway, log }) {
       const reads = readsAtStart(store)
       const read = () => Promise.all([reads.savedHealth(), earlierIncidents(reads), silences.restore()])
+      // Goes on with what an earlier run has put aside.
+      if (store.shared !== null) await within(clock, REPLAYED_WITHIN_MS, store.shared.replayed())
       try {
         const [saved, incidents] = await read()
+        await notifier.restore()
         poller.restore(saved, incidents)
         journal.started(saved.reduce((last, { at }) => Math.max(last, at), 0))
       } catch {
@@ -104,10 +107,10 @@ export function createAlone(clock: Clock, mayBeAway: boolean): Role {
       }
 
       async function restoreLater(): Promise<void> {
-        const found = await untilRead(() => Promise.all([read(), reads.aliases()]), clock, stopping.signal)
+        const all = () => Promise.all([read(), reads.aliases(), notifier.restore()])
+        const found = await untilRead(all, clock, stopping.signal)
         if (found === null) return
         const [[, incidents], aliases] = found
-        await notifier.adopt(new Set(incidents.map(({ network }) => network)), reads)
         gateway()?.learnAliases(aliases)
         // What was polled meanwhile is newer than what was saved.
         poller.restore([], incidents)
@@ -126,9 +129,12 @@ export function createAlone(clock: Clock, mayBeAway: boolean): Role {
   }
 }
 
+/** Polling does not wait longer. */
+const REPLAYED_WITHIN_MS = 5000
 const READ_AGAIN_MS = 1000
 
-async function untilRead<T>(read: () => Promise<T>, clock: Clock, signal: AbortSignal): Promise<T | null> {
+/** `null` once the signal is aborted. */
+export async function untilRead<T>(read: () => Promise<T>, clock: Clock, signal: AbortSignal): Promise<T | null> {
   while (!signal.aborted) {
     await clock.sleep(READ_AGAIN_MS, signal)
     const found = signal.aborted ? null : await read().catch(() => null)

@@ -24,7 +24,10 @@ import { createWriteBeforeSend } from './write-before-send.ts'
  */
 export interface Notifier {
   configure(settings: NotifySettings, publicUrl: string | null): void
-  /** Loads what an earlier run has not sent. Call it before the first poll, after `configure`. */
+  /**
+   * Loads once what an earlier run has not sent; rejects if that fails. Call it before the first poll, after `configure`.
+   * Until it has succeeded, channels are told nothing about Heartline itself.
+   */
   restore(): Promise<void>
   /** Starts to send. */
   start(): void
@@ -94,6 +97,7 @@ export function createNotifier(deps: NotifierDeps): Notifier {
   let settings: NotifySettings = NOTHING
   let publicUrl: string | null = null
   let timer: Timer | null = null
+  let isRestored = false
   let next = 0
   let silencesSeen = 0
 
@@ -121,7 +125,8 @@ export function createNotifier(deps: NotifierDeps): Notifier {
     if (next >= open.length) next = 0
     const some = open.slice(next, next + MOST_AT_ONCE)
     next += MOST_AT_ONCE
-    save([...own.changes(settings.routes), ...some.flatMap((incident) => telling.later(incident, settings))])
+    const ofSelf = isRestored ? own.changes(settings.routes) : []
+    save([...ofSelf, ...some.flatMap((incident) => telling.later(incident, settings))])
     for (const line of lines.values()) line.keepAlive(() => telling.reminders(open, own.open()))
   }
 
@@ -134,10 +139,13 @@ export function createNotifier(deps: NotifierDeps): Notifier {
     },
 
     async restore() {
+      const { reads = store } = deps
       const [unfinished, latest] = await Promise.all([
-        store.notifications({ about: 'unfinished', limit: MOST_RESTORED }),
-        store.notifications({ about: { naming: OWN_MARKS }, limit: LATEST }),
+        reads.notifications({ about: 'unfinished', limit: MOST_RESTORED }),
+        reads.notifications({ about: { naming: OWN_MARKS }, limit: LATEST }),
       ])
+      if (isRestored) return
+      isRestored = true
       const isOwn = (one: Notification | null) => one !== null && own.isOwn(one)
       const ofSelf = latest.filter(({ value }) => isOwn(readNotification(value)))
       own.restore(ofSelf.flatMap(({ value }) => readNotification(value) ?? []))
@@ -147,6 +155,7 @@ export function createNotifier(deps: NotifierDeps): Notifier {
         return network === undefined ? member === undefined || isOwn(notification) : tells(network)
       })
       channelLines.restore([...new Map([...ofSelf, ...ours].map((record) => [record.id, record])).values()])
+      if (timer !== null) for (const { sender } of lines.values()) sender.wake()
     },
 
     async adopt(networks, certain) {
@@ -208,6 +217,8 @@ export interface NotifierDeps extends Pick<ImpairmentDeps, 'trouble' | 'polls' |
   readonly board: Pick<Board, 'network' | 'entry' | 'subscribe'>
   readonly incidents: Pick<IncidentLog, 'open'>
   readonly store: Pick<Store, 'saveNotification' | 'notifications' | 'flush'>
+  /** For `restore`; `store` by default. */
+  readonly reads?: Pick<Store, 'notifications'>
   readonly silences: Pick<Silences, 'covers' | 'begun'>
   /**
    * Whether this daemon sends messages about the network's incidents; by default about all. With it, a message is sent only

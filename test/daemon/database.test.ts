@@ -86,67 +86,73 @@ describe.skipIf(!hasPostgres())('a daemon whose history is in PostgreSQL', () =>
     LONG,
   )
 
+  /** Three nodes, a channel that hears of them, and a daemon over one database, to be run one after the other. */
+  async function scene(cluster?: object) {
+    const told: string[] = []
+    const hook = createServer((request, response) => {
+      let body = ''
+      request.on('data', (bytes) => {
+        body += bytes
+      })
+      request.on('end', () => {
+        const { type, data } = JSON.parse(body) as { type: string; data: { incidents: { endpoint: string }[] } }
+        told.push(...data.incidents.map(({ endpoint }) => `${type} ${endpoint}`))
+        response.end()
+      })
+    })
+    await new Promise<void>((resolve) => hook.listen(0, '127.0.0.1', resolve))
+    onTestFinished(() => void hook.close())
+    const chain = createChain({ clock: systemClock, seed: 'away', blockTimeMs: 1000 })
+    const hosts = ['127.0.0.2', '127.0.0.3', '127.0.0.4']
+    const [quiet, loud, well] = await Promise.all(
+      hosts.map((host) =>
+        startSimulatedNode({ clock: systemClock, chain, kind: { family: 'ethereum' }, name: host, host, port: 0 }),
+      ),
+    )
+    if (quiet === undefined || loud === undefined || well === undefined) throw new Error('three nodes')
+    onTestFinished(async () => void (await Promise.all([quiet, loud, well].map((one) => one.stop()))))
+    const { port } = hook.address() as { port: number }
+    const url = await postgres.createDatabase()
+    const config = {
+      store: { url, path: 'spool.db' },
+      gateway: { enabled: true, listen: '127.0.0.1:0', callers: [{ name: 'wallet', endpoint_id: ENDPOINT_ID }] },
+      ...(cluster && { cluster }),
+      poll: { interval: '1s', timeout: '1s' },
+      networks: [
+        {
+          name: 'ethereum',
+          family: 'ethereum',
+          endpoints: Object.entries({ quiet, loud, well }).map(([name, { url }]) => ({ name, url })),
+        },
+      ],
+      notify: {
+        channels: [{ name: 'hook', type: 'webhook', url: `http://127.0.0.1:${port}/`, group_wait: '100ms' }],
+      },
+    }
+    const folder = temporaryFolder()
+    onTestFinished(() => removeFolder(folder))
+    const run = async () => {
+      const daemon = await startDaemon(config, { folder, early: true })
+      onTestFinished(async () => void (await daemon.stop('SIGKILL')))
+      const open = async () => {
+        const { incidents = null } = JSON.parse((await daemon.get('/api/v1/incidents')).text) as {
+          incidents?: { id: string; endpoint: string; closed_at: string | null }[]
+        }
+        if (incidents === null) return null
+        return new Map(incidents.flatMap(({ id, endpoint, closed_at: at }) => (at === null ? [[endpoint, id]] : [])))
+      }
+      return { daemon, open }
+    }
+    return { told, quiet, loud, url, run }
+  }
+
   test.each([
     ['a daemon alone', undefined],
     ['a member', { vantage: 'fra1', lease: '3s' }],
   ])(
     'that starts while the database is away knows silences and open incidents before it sends a message, then aliases: %s',
     async (_, cluster) => {
-      const told: string[] = []
-      const hook = createServer((request, response) => {
-        let body = ''
-        request.on('data', (bytes) => {
-          body += bytes
-        })
-        request.on('end', () => {
-          const { type, data } = JSON.parse(body) as { type: string; data: { incidents: { endpoint: string }[] } }
-          told.push(...data.incidents.map(({ endpoint }) => `${type} ${endpoint}`))
-          response.end()
-        })
-      })
-      await new Promise<void>((resolve) => hook.listen(0, '127.0.0.1', resolve))
-      onTestFinished(() => void hook.close())
-      const chain = createChain({ clock: systemClock, seed: 'away', blockTimeMs: 1000 })
-      const hosts = ['127.0.0.2', '127.0.0.3', '127.0.0.4']
-      const [quiet, loud, well] = await Promise.all(
-        hosts.map((host) =>
-          startSimulatedNode({ clock: systemClock, chain, kind: { family: 'ethereum' }, name: host, host, port: 0 }),
-        ),
-      )
-      if (quiet === undefined || loud === undefined || well === undefined) throw new Error('three nodes')
-      onTestFinished(async () => void (await Promise.all([quiet, loud, well].map((one) => one.stop()))))
-      const { port } = hook.address() as { port: number }
-      const url = await postgres.createDatabase()
-      const config = {
-        store: { url, path: 'spool.db' },
-        gateway: { enabled: true, listen: '127.0.0.1:0', callers: [{ name: 'wallet', endpoint_id: ENDPOINT_ID }] },
-        ...(cluster && { cluster }),
-        poll: { interval: '1s', timeout: '1s' },
-        networks: [
-          {
-            name: 'ethereum',
-            family: 'ethereum',
-            endpoints: Object.entries({ quiet, loud, well }).map(([name, { url }]) => ({ name, url })),
-          },
-        ],
-        notify: {
-          channels: [{ name: 'hook', type: 'webhook', url: `http://127.0.0.1:${port}/`, group_wait: '100ms' }],
-        },
-      }
-      const folder = temporaryFolder()
-      onTestFinished(() => removeFolder(folder))
-      const run = async () => {
-        const daemon = await startDaemon(config, { folder, early: true })
-        onTestFinished(async () => void (await daemon.stop('SIGKILL')))
-        const open = async () => {
-          const { incidents = null } = JSON.parse((await daemon.get('/api/v1/incidents')).text) as {
-            incidents?: { id: string; endpoint: string; closed_at: string | null }[]
-          }
-          if (incidents === null) return null
-          return new Map(incidents.flatMap(({ id, endpoint, closed_at: at }) => (at === null ? [[endpoint, id]] : [])))
-        }
-        return { daemon, open }
-      }
+      const { told, quiet, loud, url, run } = await scene(cluster)
       const first = await run()
       loud.inject({ kind: 'http', status: 503 })
       await until(() => told.length > 0, 'a message about the loud one')
@@ -183,6 +189,32 @@ describe.skipIf(!hasPostgres())('a daemon whose history is in PostgreSQL', () =>
       }, 'the alias is known')
       expect(both.get('loud')).toBe(before)
       expect(told).toEqual(['incident.opened loud', 'incident.closed loud'])
+    },
+    LONG,
+  )
+
+  test(
+    'that was stopped while the database was away goes on with what waits in its own spool, and tells nothing twice',
+    async () => {
+      const { told, loud, url, run } = await scene()
+      const first = await run()
+      await postgres.stop()
+      loud.inject({ kind: 'http', status: 503 })
+      await until(() => told.length > 0, 'a message about the loud one')
+      const before = await first.open()
+      await first.daemon.stop()
+      await postgres.start()
+
+      const second = await run()
+      await until(async () => (await second.open())?.size === 1, 'the incident is known')
+      await until(async () => (await second.daemon.endpoint('ethereum', 'loud')).state === 'down', 'it is still down')
+      expect(await second.open()).toEqual(before)
+      loud.heal()
+      await until(() => told.length > 1, 'a message about the end')
+
+      expect(told).toEqual(['incident.opened loud', 'incident.closed loud'])
+      const stored = await postgres.run('SELECT id, closed_ms IS NULL AS open FROM incidents', url)
+      expect(stored).toEqual([{ id: before?.get('loud'), open: false }])
     },
     LONG,
   )

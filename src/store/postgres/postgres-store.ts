@@ -3,7 +3,7 @@ import type { Secret } from '../../secret.ts'
 import { createBatchQueue } from '../batch-queue.ts'
 import { createBatchSender } from '../batch-sender.ts'
 import type { Call, CommonOptions, Handlers } from '../engine.ts'
-import { createReads } from '../reads.ts'
+import { createReads, Unreadable } from '../reads.ts'
 import { openSpool, type Spool, spoolExists } from '../spool.ts'
 import { type Store, StoreError, type StoreJob } from '../store.ts'
 import { createWrites } from '../writes.ts'
@@ -71,6 +71,11 @@ function assemble(options: PostgresOptions, database: Database, gate: Gate, spoo
   const read = ((kind: keyof typeof queries, ...asked: never[]) =>
     call(() => (queries[kind] as (...all: never[]) => Promise<unknown>)(...asked))) as unknown as Call<Handlers>
   const jobs = createJobs({ ...options, database, signal: closing.signal })
+  let hasEarlier = spool !== null && !spool.isEmpty
+  function isReplayed(): boolean {
+    hasEarlier &&= spool !== null && !spool.isEmpty
+    return !hasEarlier
+  }
   let databaseBytes: number | null = null
   let timer: Timer | null = null
 
@@ -82,12 +87,15 @@ function assemble(options: PostgresOptions, database: Database, gate: Gate, spoo
   }
   void keepMeasuring()
 
+  const reads = createReads({ read, readState: read, clock, log })
   const store: Store & { readonly shared: SharedStore } = {
     ...writes.methods,
-    ...createReads({ read, readState: read, clock, log }),
+    ...reads,
+    certain: after(isReplayed, reads.certain),
     flush: sender.flush,
     shared: {
       database,
+      replayed: writer.replay,
       merged: writes.merged,
       changesAfter: queries.changesAfter,
     },
@@ -129,4 +137,23 @@ function assemble(options: PostgresOptions, database: Database, gate: Gate, spoo
     },
   }
   return store
+}
+
+type Certain = Store['certain']
+
+/** They reject until the database has what an earlier run has put aside. */
+function after(isReplayed: () => boolean, reads: Certain): Certain {
+  function once<Asked extends unknown[], T>(read: (...asked: Asked) => Promise<T>) {
+    return async (...asked: Asked): Promise<T> => {
+      if (!isReplayed()) throw new Unreadable('what an earlier run has put aside', 'spool')
+      return read(...asked)
+    }
+  }
+  return {
+    savedHealth: once(reads.savedHealth),
+    aliases: once(reads.aliases),
+    incidents: once(reads.incidents),
+    notifications: once(reads.notifications),
+    silences: once(reads.silences),
+  }
 }

@@ -8,6 +8,8 @@ import type { Seen } from './versions.ts'
 /** What only a database that several daemons share has. */
 export interface SharedStore {
   readonly database: Database
+  /** Resolves when the spool is empty, or the database is away. */
+  replayed(): Promise<void>
   /** Stores what the places found together: at each change, and once an interval. Refused without the right to keep. */
   merged(record: MergedRecord): void
   /**

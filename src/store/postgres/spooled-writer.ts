@@ -137,6 +137,8 @@ export function createSpooledWriter(deps: SpooledWriterDeps) {
       const mayBlock = !reply.ok && reply.trouble === 'other' && gate.isOpen()
       return reply.ok || spool === null || mayBlock ? reply : putAside(batch, spool)
     },
+    /** Resolves when the spool is empty, or the database is away. */
+    replay,
     /** Whether writes wait for the database. */
     isAway: () => !database.reachable || (spool !== null && !spool.isEmpty),
     trouble: (): StoreTrouble | null => trouble ?? (database.reachable ? null : 'unreachable'),
