@@ -64,7 +64,7 @@ function polled({ endpoint, connection }: ConfiguredEndpoint, { network, poll }:
   return {
     endpoint: { ...endpoint, title: null, tier: null, provider: null, labels: null, metricLabels: null },
     connection,
-    network: { ...network, title: null },
+    network: { ...network, title: null, explorerUrl: null },
     concurrencyPerHost: poll.concurrencyPerHost,
   }
 }

@@ -145,7 +145,7 @@ export function createIncidentRecorder(deps: IncidentRecorderDeps) {
       const isForkKnown = now - (comparedSince.get(name) ?? now) > FORK_KNOWN_AFTER_INTERVALS * longestMs
       const isOver = (incident: Incident) => {
         if (incident.cause === 'forked') return all.length < 2 || (heard.length >= 2 && isForkKnown)
-        return hasResumed(incident, all, heard)
+        return hasResumed(incident, all, heard, halts)
       }
       const endOf = (incident: Incident) => (isOver(incident) ? now : null)
       keep(book.network({ name, now, events, samples: samplesOf(heard.map(({ health }) => health)), open, endOf }))

@@ -76,13 +76,14 @@ function shortHash(hash: string): string {
 
 /**
  * Whether, on every shard, an endpoint that stood still at the newest block has a new one: a higher one, or a later one
- * after the chain was set back. One that was behind may only catch up. The network also counts as resumed if none of the
- * endpoints is left.
+ * after the chain was set back. One that was behind may only catch up. One that was silent when the halt was found shows
+ * the same with blocks above those. The network also counts as resumed if none of the endpoints is left.
  */
 export function hasResumed(
   { changes, openedAt }: Incident,
   all: readonly BoardEntry[],
   heard: readonly BoardEntry[],
+  halts: Halts,
 ): boolean {
   const stood = (changes[0]?.samples ?? []).filter(({ endpoint }) =>
     all.some(({ health }) => health.endpoint.name === endpoint),
@@ -91,6 +92,12 @@ export function hasResumed(
   return shards.every((shard) => {
     const onShard = stood.filter((sample) => sample.shard === shard)
     const leastLag = Math.min(...onShard.map(lagOf))
+    const highest = Math.max(...onShard.map(({ height }) => height ?? -1))
+    const isAbove = heard.some(({ health }) => {
+      const head = health.heads.find((one) => one.shard === shard)
+      return head !== undefined && head.height > highest && head.advancedAt > openedAt
+    })
+    if (isAbove && !halts.some((halt) => halt.shard === shard)) return true
     return onShard.some((sample) => {
       const now = heard.find(({ health }) => health.endpoint.name === sample.endpoint)?.health
       const head = now?.heads.find((one) => one.shard === shard)

@@ -30,6 +30,7 @@ describe('what a new configuration changes', () => {
   test.each<[string, Parameters<typeof minimal>[0]]>([
     ['nothing', {}],
     ['titles', { own: { title: 'Own node 1' }, network: { title: 'Main' } }],
+    ['the explorer', { network: { explorer_url: 'https://explorer.example/' } }],
     ['the tier', { own: { tier: 'fallback' } }],
     ['the provider', { own: { provider: 'acme' } }],
     ['labels', { own: { labels: { region: 'fra' } } }],

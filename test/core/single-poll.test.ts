@@ -4,7 +4,7 @@ import type { PollResult } from '../../src/core/poll-result.ts'
 import { type Health, unpolled } from '../../src/core/verdict/health.ts'
 import { createNetworkView } from '../../src/core/verdict/network-view.ts'
 import { judgeRound, judgeSinglePoll, type NetworkContext } from '../../src/core/verdict/single-poll.ts'
-import { bad, endpoint, good, head, network, pollResult } from '../support/network.ts'
+import { bad, endpoint, good, head, liveness, network, nodeCheck, pollResult } from '../support/network.ts'
 
 const NOW = Date.UTC(2026, 0, 1)
 const OWN = endpoint('own-1')
@@ -134,4 +134,19 @@ test('an endpoint that was not polled because our machine is out of resources is
   const healths = judgeRound(network(), [unasked, polled('a', 1000)], NOW)
 
   expect(healths.map(({ verdict }) => verdict)).toEqual([null, 'up'])
+})
+
+test('a round counts a failed check once', () => {
+  const { thresholds } = network()
+  const twice = network({ thresholds: { ...thresholds, contiguousFailures: 2 } })
+  const asked = endpoint('own-1', { checks: ['liveness', 'head'] })
+  const failed = nodeCheck('peers', { healthy: false, contiguousFailures: 1, failingSince: NOW })
+  const report = { sync: null, peers: null, client: null, consensus: null }
+  const outcome = good(liveness(null, { healthy: false, checks: [failed], report }))
+  const heads = [{ shard: null, outcome: good(head(1000, NOW - 3000)) }]
+
+  const [found] = judgeRound(twice, [pollResult(asked, NOW, { heads, liveness: outcome })], NOW)
+
+  expect(found?.liveness?.checks.map(({ contiguousFailures }) => contiguousFailures)).toEqual([1])
+  expect(codes(found as Health)).not.toContain('check-failing')
 })

@@ -288,6 +288,24 @@ describe('an endpoint that does not advance', () => {
     expectOnly(stage, 'b', 'c')
   })
 
+  test('two of three while the third is silent too: the network is halted until the third is back', async () => {
+    const stage = stageOf(THREE)
+    await stage.pass(5 * MINUTE)
+    for (const name of ['b', 'c']) stage.set(key(name), { stuckAt: stage.height('ethereum') })
+    await stage.pass(10 * MINUTE)
+    stage.set(key('a'), { failure: { kind: 'refused' } })
+    await stage.until(() => stage.halted('ethereum'), 5 * MINUTE)
+    const halts = () => stage.incidents().filter(({ cause }) => cause === 'halted')
+    expect(halts().map(({ closedAt }) => closedAt)).toEqual([null])
+
+    stage.set(key('a'))
+    await stage.pass(10 * MINUTE)
+
+    expect(stage.halted('ethereum')).toBe(false)
+    expect(halts().map(({ closedAt }) => closedAt === null)).toEqual([false])
+    expect(new Set(stage.open().map(({ endpoint }) => endpoint))).toEqual(new Set(['b', 'c']))
+  })
+
   test('all of them: the network is halted, once, and no endpoint is blamed for hours', async () => {
     const stage = stageOf(THREE)
     await stage.pass(5 * MINUTE)

@@ -353,6 +353,28 @@ describe('an event of the whole network', () => {
     }
   })
 
+  test.each([
+    ['a', 'b', 'c'],
+    ['c', 'a', 'b'],
+  ])(
+    'two endpoints that stand still while the third advances are stalled after a restart too: %s, %s, %s',
+    async (...endpoints) => {
+      const networks = [{ name: 'ethereum', endpoints }]
+      const first = createStage({ networks })
+      await first.pass(5 * MINUTE)
+      for (const key of ['ethereum/a', 'ethereum/b']) first.set(key, { stuckAt: first.height('ethereum') })
+      await first.pass(3 * HOUR)
+      const before = first.open()
+
+      const second = await restarted(first, MINUTE, { networks })
+      await second.pass(20 * MINUTE)
+
+      expect(new Set(before.map(({ endpoint }) => endpoint))).toEqual(new Set(['a', 'b']))
+      expect(second.open().map(({ id }) => id)).toEqual(before.map(({ id }) => id))
+      expect(second.incidents()).toHaveLength(2)
+    },
+  )
+
   test('a halt that ended while the daemon was stopped ends at the first poll that shows it', async () => {
     const first = createStage()
     await first.pass(5 * MINUTE)

@@ -334,6 +334,48 @@ describe('the rest of the rules', () => {
     expect(stateAt(again.health('a')!, later)).toBe('up')
   })
 
+  test('a clock that is set back keeps no head longer than its time', () => {
+    const told = story(THREE)
+    told.poll(5)
+    const stepMs = -3_600_000
+    const setTo = told.now() + stepMs
+    told.view.shift(stepMs, setTo)
+    const fail = (at: number) =>
+      told.view.judge(pollResult(endpoint('a'), at, failing({ kind: 'refused' })(0, at, endpoint('a'))), at)
+    for (let round = 1; round <= 6; round++) fail(setTo + round * INTERVAL)
+    const now = setTo + 6 * INTERVAL
+
+    const { heads } = told.view.health('a')!
+    expect(heads.filter((one) => now <= one.readAt + 2 * INTERVAL)).toEqual([])
+    expect(heads.filter((one) => one.advancedAt > now)).toEqual([])
+  })
+
+  test('an endpoint that is no longer asked for its liveness has none after a restart', () => {
+    const told = story(['a', 'b'], {}, { checks: ['liveness', 'head'] })
+    const unwell: Answer = (height, at, of) => ({
+      ...honest(height, at, of),
+      liveness: good(
+        liveness(null, {
+          healthy: false,
+          checks: [nodeCheck('peers', { healthy: false, contiguousFailures: 3, failingSince: at })],
+          report: { sync: null, peers: null, client: null, consensus: null },
+        }),
+      ),
+    })
+    told.poll(4, { a: unwell })
+    const memory = JSON.parse(JSON.stringify(told.view.snapshot('a')))
+    expect(memory.failing).not.toEqual([])
+
+    const known = (checks: Endpoint['checks']) => {
+      const again = createNetworkView(network(), [endpoint('a', { checks })], told.now())
+      again.restore('a', memory, told.now())
+      return again.health('a')!.liveness
+    }
+
+    expect(known(['liveness', 'head'])?.healthy).toBe(false)
+    expect(known(['head'])).toBeNull()
+  })
+
   test('when no endpoint answers any more there is no reference head', () => {
     const told = story(THREE)
     told.poll(5)

@@ -141,8 +141,8 @@ export function createChainView(options: ChainViewOptions): ChainView {
 
     add(endpoint, head, at, compared = NOTHING_COMPARED) {
       const before = heads.seen(endpoint)
-      // After a restart or a reload, the other endpoints' heads are known.
-      if (reference.current === null) update(at)
+      if (reference.current === null || progress.isRestored) update(at)
+      if (progress.isRestored) progress.findLeader(heads)
       const advanced = heads.add(endpoint, head, at)
       progress.noteAnswer(endpoint, advanced, head, at)
       reference.markChanged(head)

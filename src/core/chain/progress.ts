@@ -1,7 +1,7 @@
 import type { Head } from '../poll-result.ts'
 import type { UnixMs } from '../time.ts'
 import { type BlockPace, maxBlocksIn } from './block-pace.ts'
-import type { SeenHead } from './known-heads.ts'
+import type { KnownHeads, SeenHead } from './known-heads.ts'
 import type { ReferenceHead } from './reference-head.ts'
 
 /** Tracks which endpoints advance, and detects a halted chain. */
@@ -22,6 +22,10 @@ export interface Progress {
   forget(endpoint: string): void
   /** Restores the time of the last advance from an earlier run. */
   restore(advancedAt: UnixMs): void
+  /** Whether heads were restored since `findLeader`, after a restart or a reload. */
+  readonly isRestored: boolean
+  /** Call it after the reference head was updated. Restored heads tell who was ahead of the others. */
+  findLeader(heads: KnownHeads): void
   shift(ms: number): void
 }
 
@@ -35,6 +39,7 @@ export interface ProgressOptions {
 }
 
 export function createProgress({ reference, pace, answering, stallMs, lagBlocksDown }: ProgressOptions): Progress {
+  let isRestored = false
   let lastAdvanceAt = Number.NEGATIVE_INFINITY
   /** The endpoint that last passed the reference head at a plausible pace: all others may be stuck. */
   let leader: { readonly endpoint: string; readonly height: number; advancedAt: UnixMs } | null = null
@@ -59,9 +64,23 @@ export function createProgress({ reference, pace, answering, stallMs, lagBlocksD
     return impossible.has(endpoint)
   }
 
+  function updateLeader(endpoint: string, before: SeenHead | undefined, head: Head, at: UnixMs): void {
+    const agreed = reference.current
+    if (before === undefined || agreed === null || head.height <= agreed.height || impossible.has(endpoint)) return
+    const isPlausible =
+      pace.isPlausible(head.height - agreed.height, at - agreed.advancedAt) &&
+      pace.isPlausible(head.height - before.head.height, at - before.advancedAt) &&
+      Math.abs(at - head.timestamp) < stallMs
+    if (isPlausible) leader = { endpoint, height: head.height, advancedAt: at }
+  }
+
   return {
     get lastAdvanceAt() {
       return lastAdvanceAt
+    },
+
+    get isRestored() {
+      return isRestored
     },
 
     noteAnswer(endpoint, advanced, head, at) {
@@ -73,15 +92,7 @@ export function createProgress({ reference, pace, answering, stallMs, lagBlocksD
       if (advanced) lastAdvanceAt = Math.max(lastAdvanceAt, at)
     },
 
-    updateLeader(endpoint, before, head, at) {
-      const agreed = reference.current
-      if (before === undefined || agreed === null || head.height <= agreed.height || impossible.has(endpoint)) return
-      const isPlausible =
-        pace.isPlausible(head.height - agreed.height, at - agreed.advancedAt) &&
-        pace.isPlausible(head.height - before.head.height, at - before.advancedAt) &&
-        Math.abs(at - head.timestamp) < stallMs
-      if (isPlausible) leader = { endpoint, height: head.height, advancedAt: at }
-    },
+    updateLeader,
 
     advancedPastAt(height) {
       const agreed = reference.current
@@ -104,7 +115,16 @@ export function createProgress({ reference, pace, answering, stallMs, lagBlocksD
       impossible.delete(endpoint)
     },
 
+    findLeader(heads) {
+      isRestored = false
+      for (const endpoint of heads.endpoints()) {
+        const seen = heads.seen(endpoint)
+        if (seen !== undefined) updateLeader(endpoint, seen, seen.head, seen.advancedAt)
+      }
+    },
+
     restore(advancedAt) {
+      isRestored = true
       lastAdvanceAt = Math.max(lastAdvanceAt, advancedAt)
     },
 

@@ -65,12 +65,29 @@ export function createReferenceHead(options: ReferenceOptions): ReferenceHead {
       height,
       hash: block?.hash ?? null,
       timestamp: block?.timestamp ?? null,
-      // After a start the chain has been at this height since its last known advance, not since our first poll.
-      advancedAt: current === null ? Math.min(now, lastAdvanceAt) : advanced ? now : current.advancedAt,
+      advancedAt:
+        current === null || fellBack ? sinceWhen(height, now, lastAdvanceAt) : advanced ? now : current.advancedAt,
       highest: current === null || advanced || fellBack ? height : current.highest,
       isConfirmed: confirmed,
     }
     if (advanced && block !== null) pace.add(block)
+  }
+
+  /**
+   * After a start the chain has been at this height since its last known advance, not since our first poll; or for longer,
+   * if most endpoints stand still there while another one advances.
+   */
+  function sinceWhen(height: number, now: UnixMs, lastAdvanceAt: UnixMs): UnixMs {
+    return Math.min(now, lastAdvanceAt, reachedAt(height) ?? now)
+  }
+
+  /** When the last of the endpoints at this height came there; `null` if none is. */
+  function reachedAt(height: number): UnixMs | null {
+    let latest: UnixMs | null = null
+    for (const { head, advancedAt } of heads.heads()) {
+      if (head.height === height) latest = Math.max(latest ?? advancedAt, advancedAt)
+    }
+    return latest
   }
 
   /** Two endpoints are there, or one advanced from a confirmed height no faster than blocks can come. */
@@ -85,10 +102,7 @@ export function createReferenceHead(options: ReferenceOptions): ReferenceHead {
 
   /** The highest block now, by the time since an endpoint reached this height, which all known heads give. */
   function highestSince(height: number, now: UnixMs): number {
-    if (past?.height !== height) {
-      const reached = [...heads.heads()].filter(({ head }) => head.height === height)
-      past = { height, reachedAt: reached.reduce((latest, { advancedAt }) => Math.max(latest, advancedAt), 0) }
-    }
+    if (past?.height !== height) past = { height, reachedAt: reachedAt(height) ?? 0 }
     return height + lagBlocksDown + maxBlocksIn(now - past.reachedAt, blockTimeMs)
   }
 

@@ -169,7 +169,7 @@ export function createNetworkView(
         lastPolledAt: saved.lastPolledAt,
         // Results from before the restart no longer hold.
         validUntil: saved.lastPolledAt ?? at,
-        liveness: livenessOf(saved.failing ?? []),
+        liveness: health.endpoint.checks.includes('liveness') ? livenessOf(saved.failing ?? []) : null,
         laggingShards: wasLagging ? lagging : [],
       })
     },
@@ -190,6 +190,7 @@ export function createNetworkView(
         const confirmation = atMost(confirmedOnly(health.confirmation), at)
         healths.set(name, {
           ...withoutResult(health, Math.min(health.lastPolledAt, at)),
+          heads: health.heads.map((head) => ({ ...head, advancedAt: head.advancedAt + ms, readAt: head.readAt + ms })),
           since: confirmation.since,
           conditions: conditionsOf(confirmation),
           validUntil: Math.min(health.validUntil, at - 1),

@@ -43,7 +43,9 @@ export function judgeRound(network: Network, results: readonly PollResult[], now
   const endpoints = results.map((result) => result.endpoint)
   const view = createNetworkView(withoutConfirmation(network), endpoints, now)
   const valid = results.filter((result) => !isOwnFault(result))
-  for (let pass = 0; pass < 2; pass++) for (const result of valid) view.judge(result, now)
+  // The first time is for the heads alone: failed checks must not count twice.
+  for (const result of valid) view.judge({ ...result, liveness: null }, now)
+  for (const result of valid) view.judge(result, now)
   return endpoints.map((endpoint) => view.health(endpoint.name)).filter((health) => health !== undefined)
 }
 
