@@ -108,7 +108,10 @@ function createChannelLine(initial: Channel, deps: ChannelLineDeps): ChannelLine
     newId: () => `msg_${randomUUID()}`,
     settings() {
       const { settings, groups } = line.channel
-      return { channel: name, minState: settings.minState, groupWaitMs: groups ? settings.groupWaitMs : 0 }
+      const groupWaitMs = groups ? settings.groupWaitMs : 0
+      // Another daemon may have to send what waits about one network.
+      const groupsByNetwork = deps.tells !== undefined
+      return { channel: name, minState: settings.minState, groupWaitMs, groupsByNetwork }
     },
   })
   const sender = createSender({
@@ -167,6 +170,8 @@ function createChannelLine(initial: Channel, deps: ChannelLineDeps): ChannelLine
 }
 
 interface ChannelLineDeps {
+  /** Of which networks this daemon tells; by default of all. */
+  readonly tells?: ((network: string) => boolean) | undefined
   readonly clock: Clock
   readonly log: Log
   readonly http: HttpDelivery

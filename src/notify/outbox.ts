@@ -222,9 +222,10 @@ export class Outbox {
   #add(current: SubjectState, type: MessageType, saysBoth: boolean, now: UnixMs, mono: number): Notification {
     const { subject, open, state } = current
     const before = this.#heard.get(subject) ?? null
-    const chain = this.#waiting.of(subject)
-    const groupWaitMs = type === 'incident.opened' && chain.length === 0 ? this.#settings().groupWaitMs : 0
-    const { messageId, dueAt } = this.#placeIn(groupWaitMs, mono)
+    const groupWaitMs = type === 'incident.opened' && !this.#waiting.has(subject) ? this.#settings().groupWaitMs : 0
+    const report = current.report(before?.state ?? null)
+    const kind = this.#settings().groupsByNetwork === true ? (report?.network ?? '') : ''
+    const { messageId, dueAt } = this.#placeIn(kind, groupWaitMs, mono)
     const notification: Notification = {
       id: this.#newId(),
       channel: this.#settings().channel,
@@ -237,7 +238,7 @@ export class Outbox {
       endedAt: null,
       error: null,
       before,
-      report: current.report(before?.state ?? null),
+      report,
       saysBoth,
       text: current.text,
     }
@@ -290,6 +291,7 @@ export interface OutboxSettings {
   readonly minState: Verdict
   /** 0: openings are sent at once, each in a message of its own. */
   readonly groupWaitMs: number
+  readonly groupsByNetwork?: boolean
 }
 
 /** Older messages are of no use. */

@@ -145,6 +145,7 @@ export function attemptedOf(entries: readonly Entry[]): readonly Entry[] {
 
 /** The message of a new notification, and when it is due (monotonic). With 0, it has one of its own, at once. */
 type PlaceInMessage = (
+  kind: string,
   groupWaitMs: number,
   mono: number,
 ) => {
@@ -152,13 +153,15 @@ type PlaceInMessage = (
   readonly dueAt: number
 }
 
-/** Puts the notifications of one `group_wait` into one message, which is due at the end of it. */
+/** Puts the notifications of one kind and one `group_wait` into one message, which is due at the end of it. */
 export function createGrouping(newId: () => string): PlaceInMessage {
-  let group: { readonly messageId: string; readonly closesAt: number; size: number } | null = null
-  return (groupWaitMs, mono) => {
+  const groups = new Map<string, { readonly messageId: string; readonly closesAt: number; size: number }>()
+  return (kind, groupWaitMs, mono) => {
     if (groupWaitMs === 0) return { messageId: newId(), dueAt: mono }
-    if (group === null || mono >= group.closesAt || group.size >= MAX_GROUP) {
+    let group = groups.get(kind)
+    if (group === undefined || mono >= group.closesAt || group.size >= MAX_GROUP) {
       group = { messageId: newId(), closesAt: mono + groupWaitMs, size: 0 }
+      groups.set(kind, group)
     }
     group.size++
     return { messageId: group.messageId, dueAt: group.closesAt }

@@ -15,12 +15,15 @@ function stateOf(subject: string, over: Partial<SubjectState> = {}): SubjectStat
 function outboxOf({
   groupWaitMs = 0,
   minState = 'degraded',
+  groupsByNetwork = false,
 }: {
   groupWaitMs?: number
+  groupsByNetwork?: boolean
   minState?: Verdict
 } = {}): Outbox {
   let last = 0
-  return new Outbox({ settings: () => ({ channel: 'ops', minState, groupWaitMs }), newId: () => `id-${++last}` })
+  const settings = () => ({ channel: 'ops', minState, groupWaitMs, groupsByNetwork })
+  return new Outbox({ settings, newId: () => `id-${++last}` })
 }
 
 /** Passes a change, and lets it be sent. */
@@ -131,6 +134,24 @@ describe('an outbox', () => {
     expect(rest).toMatchObject({ type: 'incident.opened', subject: 'd' })
     expect(outbox.waiting()).toEqual([])
   })
+
+  test.each([true, false])(
+    'makes messages of one network each, if another daemon may send them: %s',
+    (groupsByNetwork) => {
+      const outbox = outboxOf({ groupWaitMs: 10_000, groupsByNetwork })
+      for (const [id, network] of [
+        ['a', 'one'],
+        ['b', 'two'],
+        ['c', 'one'],
+      ] as const) {
+        tell(outbox, stateOf(id, { report: () => ({ id, network }) as Report }))
+      }
+
+      const groups = [send(outbox, 10_000), send(outbox, 10_000)].map((message) => message?.reports.map(({ id }) => id))
+
+      expect(groups).toEqual(groupsByNetwork ? [['a', 'c'], ['b']] : [['a', 'b', 'c'], undefined])
+    },
+  )
 
   test('says both of each incident of a group that was never received, and nothing of their opening', () => {
     const outbox = outboxOf({ groupWaitMs: 10_000 })
