@@ -412,6 +412,24 @@ describe('an event of the whole network', () => {
   })
 })
 
+test.each<[string, Node]>([
+  ['forked', { branch: { from: 1020, name: 'other' } }],
+  ['lagging', { behind: 5 }],
+  ['stalled', { stuckAt: 1020 }],
+])('an incident of an endpoint that is %s stays open over a reload of thresholds', async (_, node) => {
+  const of = (stallMs: number) => [{ name: 'ethereum', endpoints: ['a', 'b', 'c'], thresholds: { stallMs } }]
+  const stage = createStage({ networks: of(MINUTE) })
+  await stage.pass(5 * MINUTE)
+  stage.set('ethereum/a', node)
+  await stage.pass(10 * MINUTE)
+  const { id } = only(stage.open())
+
+  stage.reconfigure(of(MINUTE + 1))
+  await stage.pass(10 * MINUTE)
+
+  expect(stage.incidents().map((incident) => [incident.id, incident.closedAt])).toEqual([[id, null]])
+})
+
 test('reloads change no verdict, halt or fork, whatever happens to the nodes', async () => {
   async function story(seed: number, reloads: boolean) {
     const random = createRandom(seed)

@@ -88,7 +88,7 @@ export function recoverIncident(
   recoverAfter: number,
 ): Incident {
   const { since, endpoint } = health
-  if (since < incident.openedAt && !hasRecovered(health, recoverAfter)) return incident
+  if (!hasRecovered(health, recoverAfter)) return incident
   const goodSince = Math.max(since >= incident.openedAt ? since : goneSince, incident.changes.at(-1)?.at ?? 0)
   const isNew = incident.changes.at(-1)?.state !== 'up'
   const recovered = isNew
@@ -102,7 +102,10 @@ export function recoverIncident(
   return isOver ? closeIncident(recovered, goodSince) : recovered
 }
 
-/** After a crash, the saved health may be older than the incident: then `up` is no news until good polls confirm it. */
+/**
+ * After a crash, the saved health may be older than the incident, and after a reload there may be none: then `up` is no news
+ * until good polls confirm it.
+ */
 function hasRecovered({ confirmation: { recent } }: Health, recoverAfter: number): boolean {
   // What places say together has no polls of its own.
   if (recent.length === 0) return true
