@@ -101,13 +101,21 @@ export function createAlone(clock: Clock, mayBeAway: boolean): Role {
         poller.restore(saved, incidents)
         journal.started(saved.reduce((last, { at }) => Math.max(last, at), 0))
       } catch {
-        log.warn({}, 'the database is away: no incident is opened and no message sent until it was read')
+        log.warn(
+          {},
+          'what was recorded before cannot be read yet: until then no incident is opened and no message sent',
+        )
         journal.started(0)
         restoring = restoreLater().catch((error: unknown) => log.error({ error: placeOf(error) }, 'restoring failed'))
       }
 
       async function restoreLater(): Promise<void> {
-        const all = () => Promise.all([read(), reads.aliases(), notifier.restore()])
+        async function all() {
+          const found = await Promise.all([read(), reads.aliases()])
+          // Waiting messages are sent at once, so silences must be known.
+          await notifier.restore()
+          return found
+        }
         const found = await untilRead(all, clock, stopping.signal)
         if (found === null) return
         const [[, incidents], aliases] = found

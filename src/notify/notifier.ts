@@ -26,7 +26,7 @@ export interface Notifier {
   configure(settings: NotifySettings, publicUrl: string | null): void
   /**
    * Loads once what an earlier run has not sent; rejects if that fails. Call it before the first poll, after `configure`.
-   * Until it has succeeded, channels are told nothing about Heartline itself.
+   * Before that, there are no messages about Heartline itself.
    */
   restore(): Promise<void>
   /** Starts to send. */

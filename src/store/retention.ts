@@ -88,6 +88,23 @@ function recordsBefore(below: number): readonly Deletion[] {
   ]
 }
 
+/**
+ * By table, the condition that keeps what an open incident needs: its notes, and the last notification of each channel, which
+ * says after a restart what was sent. `order`: the column by which rows were added.
+ */
+export function neededRows(notAbsorbed: string, order: string, isHeard: string): ReadonlyMap<string, string> {
+  const open = `SELECT id FROM incidents WHERE closed_ms IS NULL AND ${notAbsorbed}`
+  return new Map([
+    ['notes', `AND incident NOT IN (${open})`],
+    [
+      'notifications',
+      `AND NOT (incident IN (${open}) AND NOT EXISTS (
+        SELECT 1 FROM notifications AS later WHERE later.incident = notifications.incident
+          AND later.channel = notifications.channel AND later.${order} > notifications.${order} AND ${isHeard}))`,
+    ],
+  ])
+}
+
 /** Above the first share of `max_size`, the oldest history is deleted early, down to the second share. */
 export const FULL_SHARE = 0.95
 export const TRIMMED_SHARE = 0.9

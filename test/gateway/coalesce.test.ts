@@ -53,7 +53,7 @@ describe('identical reads under way', () => {
     expect(coalesced).toEqual(Array.from({ length: 99 }, () => 'ethereum eth_getBlockByNumber'))
   })
 
-  test('of a block that only one caller has seen to exist: its absence is no answer for that one', async () => {
+  test('of a block do not share its absence with a caller that has seen it', async () => {
     const { ask, asked, answer } = scene()
     const absent = resultOf('null')
     const answers = [byNumber(7), byNumber(7, { minHeight: 6 }), byNumber(7, { minHeight: 7 })].map(ask)

@@ -81,7 +81,7 @@ export function createReferenceHead(options: ReferenceOptions): ReferenceHead {
     return Math.min(now, lastAdvanceAt, reachedAt(height) ?? now)
   }
 
-  /** When the last of the endpoints at this height came there; `null` if none is. */
+  /** When the last endpoint at this height reached it; `null` without one. */
   function reachedAt(height: number): UnixMs | null {
     let latest: UnixMs | null = null
     for (const { head, advancedAt } of heads.heads()) {

@@ -66,7 +66,7 @@ export function createCoalescer(deps: CoalescerDeps): UpstreamHandler {
     const { need } = chainOperationOf(request)
     const shard = shardOf(need)
     if (shown === null) {
-      // Nobody tried other endpoints for the leader, if only this caller has seen that the block exists.
+      // For a leader that has not seen the block, no other endpoint was tried.
       if (need.kind === 'height' && hasSeen(request, need) && !hasSeen(leader, need)) return false
       // Not all that the leader has seen by now, because that may be a block of another answer.
       const seen = reply.stateHeight ?? null

@@ -14,6 +14,7 @@ import {
   MOST_HASH_CHANGES,
   MOST_NOTIFICATIONS,
   MOST_SILENCES,
+  neededRows,
   type Retention,
   TRIMMED_SHARE,
 } from '../retention.ts'
@@ -139,19 +140,7 @@ export function createRetainer({ database, partitions, retention, maxSizeBytes, 
   }
 }
 
-const OPEN = 'SELECT id FROM incidents WHERE closed_ms IS NULL AND NOT absorbed'
-
-/** What an open incident needs: its notes, and what tells after a restart what a channel has heard of it. */
-const NEEDED: ReadonlyMap<string, string> = new Map([
-  ['notes', `AND incident NOT IN (${OPEN})`],
-  [
-    'notifications',
-    `AND NOT (incident IN (${OPEN}) AND NOT EXISTS (
-      SELECT 1 FROM notifications AS later WHERE later.incident = notifications.incident
-        AND later.channel = notifications.channel AND later.nth > notifications.nth
-        AND later.value::json ->> 'state' IS DISTINCT FROM 'superseded'))`,
-  ],
-])
+const NEEDED = neededRows('NOT absorbed', 'nth', "later.value::json ->> 'state' IS DISTINCT FROM 'superseded'")
 
 /** Of everything in the database: it belongs to Heartline alone. */
 export async function sizeOf(query: Query): Promise<number> {

@@ -17,6 +17,7 @@ import {
   MOST_SILENCES,
   NOTIFICATION_BYTES,
   NOTIFICATIONS_SHARE,
+  neededRows,
   type Retention,
   TRIMMED_SHARE,
 } from '../retention.ts'
@@ -142,19 +143,7 @@ export function createRetainer(
   }
 }
 
-const OPEN = 'SELECT id FROM incidents WHERE closed_ms IS NULL AND absorbed = 0'
-
-/** What an open incident needs: its notes, and what tells after a restart what a channel has heard of it. */
-const NEEDED: ReadonlyMap<string, string> = new Map([
-  ['notes', `AND incident NOT IN (${OPEN})`],
-  [
-    'notifications',
-    `AND NOT (incident IN (${OPEN}) AND NOT EXISTS (
-      SELECT 1 FROM notifications AS later WHERE later.incident = notifications.incident
-        AND later.channel = notifications.channel AND later.rowid > notifications.rowid
-        AND ${IS_HEARD}))`,
-  ],
-])
+const NEEDED = neededRows('absorbed = 0', 'rowid', IS_HEARD)
 
 /** Deletes the rows of a table that may go, as a series of short transactions. */
 function createDeleter(db: Database.Database) {
