@@ -42,8 +42,8 @@ export async function serve(
       return daemon.reloadRefused()
     }
     for (const warning of result.warnings) log.warn({}, formatProblem(file, warning))
-    const { added, removed, changed, unchanged, needsRestart } = result.change
-    daemon.reload(result.config, new Set(unchanged))
+    const { added, removed, changed, unchanged, kept, needsRestart } = result.change
+    daemon.reload(result.config, new Set(kept))
     const counts = {
       added: added.length,
       removed: removed.length,

@@ -9,8 +9,10 @@ export interface ConfigChange {
   readonly removed: readonly EndpointKey[]
   /** Endpoints whose requests or verdict rules differ: URL, headers, checks, interval, thresholds … */
   readonly changed: readonly EndpointKey[]
-  /** Endpoints that keep their state and schedule; titles, tiers, providers and labels may differ. */
+  /** Titles, tiers, providers and labels may differ. */
   readonly unchanged: readonly EndpointKey[]
+  /** Endpoints that keep their state and schedule: those whose requests are the same. */
+  readonly kept: readonly EndpointKey[]
   /** Key paths whose new values take effect after a restart. */
   readonly needsRestart: readonly string[]
 }
@@ -18,12 +20,15 @@ export interface ConfigChange {
 export function compareConfigs(before: Config, after: Config): ConfigChange {
   const old = asPolled(before)
   const now = asPolled(after)
-  const kept = [...now.keys()].filter((key) => old.has(key))
+  const both = [...now.keys()].filter((key) => old.has(key))
+  const isAskedTheSame = (key: EndpointKey) => same(old.get(key)?.requests, now.get(key)?.requests)
+  const isSame = (key: EndpointKey) => same(old.get(key), now.get(key))
   return {
     added: [...now.keys()].filter((key) => !old.has(key)),
     removed: [...old.keys()].filter((key) => !now.has(key)),
-    changed: kept.filter((key) => !same(old.get(key), now.get(key))),
-    unchanged: kept.filter((key) => same(old.get(key), now.get(key))),
+    changed: both.filter((key) => !isSame(key)),
+    unchanged: both.filter(isSame),
+    kept: both.filter(isAskedTheSame),
     needsRestart: RESTART_KEYS.filter(([, valueOf]) => !same(valueOf(before), valueOf(after))).map(([path]) => path),
   }
 }
@@ -51,7 +56,7 @@ const RESTART_KEYS: readonly (readonly [path: string, valueOf: (config: Config) 
   ['log.format', ({ log }) => log.format],
 ]
 
-function asPolled({ networks }: Config): ReadonlyMap<EndpointKey, unknown> {
+function asPolled({ networks }: Config): ReadonlyMap<EndpointKey, Polled> {
   return new Map(
     networks.flatMap((network) =>
       network.endpoints.map((configured) => [endpointKey(configured.endpoint), polled(configured, network)] as const),
@@ -59,13 +64,23 @@ function asPolled({ networks }: Config): ReadonlyMap<EndpointKey, unknown> {
   )
 }
 
-/** Everything that decides which requests an endpoint receives and how the responses are judged. */
-function polled({ endpoint, connection }: ConfiguredEndpoint, { network, poll }: ConfiguredNetwork): unknown {
+interface Polled {
+  /** Everything that decides which requests an endpoint receives, and how its answers are read. */
+  readonly requests: unknown
+  /** How answers are judged. */
+  readonly rules: unknown
+}
+
+function polled({ endpoint, connection }: ConfiguredEndpoint, { network, poll }: ConfiguredNetwork): Polled {
+  const { name, family, chainId, thresholds, blockTimeMs, blockTimeGiven } = network
   return {
-    endpoint: { ...endpoint, title: null, tier: null, provider: null, labels: null, metricLabels: null },
-    connection,
-    network: { ...network, title: null, explorerUrl: null },
-    concurrencyPerHost: poll.concurrencyPerHost,
+    requests: {
+      endpoint: { ...endpoint, title: null, tier: null, provider: null, labels: null, metricLabels: null },
+      connection,
+      network: { name, family, chainId },
+      concurrencyPerHost: poll.concurrencyPerHost,
+    },
+    rules: { thresholds, blockTimeMs, blockTimeGiven },
   }
 }
 

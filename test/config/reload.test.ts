@@ -13,7 +13,6 @@ describe('what a new configuration changes', () => {
     ['the interval', { network: { poll: { interval: '5s' } } }],
     ['the timeout', { network: { poll: { timeout: '1s' } } }],
     ['the polls at once per host', { network: { poll: { concurrency_per_host: 2 } } }],
-    ['a threshold', { network: { thresholds: { lag_blocks: 5 } } }],
     ['the chain id', { network: { chain_id: 1 } }],
     ['the family', { network: { family: 'avalanche' } }],
     ['certificate trust', { own: { tls: { insecure: true } } }],
@@ -23,7 +22,19 @@ describe('what a new configuration changes', () => {
       removed: [],
       changed: ['main/own-1'],
       unchanged: [],
+      kept: [],
       needsRestart: [],
+    })
+  })
+
+  test.each<[string, Parameters<typeof minimal>[0]]>([
+    ['a threshold', { network: { thresholds: { lag_blocks: 5 } } }],
+    ['the block time', { network: { block_time: '3s' } }],
+  ])('%s changes an endpoint that keeps its state', (_, change) => {
+    expect(compareConfigs(BEFORE, accepted(minimal(change)))).toMatchObject({
+      changed: ['main/own-1'],
+      unchanged: [],
+      kept: ['main/own-1'],
     })
   })
 
@@ -37,7 +48,11 @@ describe('what a new configuration changes', () => {
     ['labels of metrics', { own: { labels: { region: 'fra' } }, rest: { metrics: { labels: ['region'] } } }],
     ['the log level', { rest: { log: { level: 'debug' } } }],
   ])('%s leaves an endpoint as it is', (_, change) => {
-    expect(compareConfigs(BEFORE, accepted(minimal(change)))).toMatchObject({ changed: [], unchanged: ['main/own-1'] })
+    expect(compareConfigs(BEFORE, accepted(minimal(change)))).toMatchObject({
+      changed: [],
+      unchanged: ['main/own-1'],
+      kept: ['main/own-1'],
+    })
   })
 
   test('a secret that differs is a change, the same secret is none', () => {

@@ -13,8 +13,8 @@ function scene(names: readonly string[]) {
     answering: () => stands.size,
     agreedHeight: () => height,
     slackBlocks: () => 3,
-    maxBacktrackBlocks: 100,
-    maxWaitMs: 20_000,
+    maxBacktrackBlocks: () => 100,
+    maxWaitMs: () => 20_000,
   })
   function report(name: string, hashOf: (height: number) => string, at = height, compared: number[] = []): void {
     now += 1000

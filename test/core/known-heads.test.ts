@@ -17,7 +17,7 @@ describe('known heads', () => {
 
     fc.assert(
       fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
-        const heads = createKnownHeads(1)
+        const heads = createKnownHeads({ lagBlocks: 1 })
         const model = new Map<string, { height: number; branch: string; answeredAt: number | null }>()
         let now = 0
 

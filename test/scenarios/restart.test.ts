@@ -416,21 +416,42 @@ test.each<[string, Node]>([
   ['forked', { branch: { from: 1020, name: 'other' } }],
   ['lagging', { behind: 5 }],
   ['stalled', { stuckAt: 1020 }],
-])('an incident of an endpoint that is %s stays open over a reload of thresholds', async (_, node) => {
+])('an endpoint that is %s stays so over a reload of thresholds', async (_, node) => {
   const of = (stallMs: number) => [{ name: 'ethereum', endpoints: ['a', 'b', 'c'], thresholds: { stallMs } }]
   const stage = createStage({ networks: of(MINUTE) })
   await stage.pass(5 * MINUTE)
   stage.set('ethereum/a', node)
   await stage.pass(10 * MINUTE)
   const { id } = only(stage.open())
+  const codes = () => ['a', 'b', 'c'].map((name) => stage.told(`ethereum/${name}`).map((one) => one.codes))
+  const told = codes()
 
   stage.reconfigure(of(MINUTE + 1))
-  await stage.pass(10 * MINUTE)
+  expect(stage.state('ethereum/a')).toBe('degraded')
+  await stage.pass(5 * MINUTE)
 
+  expect(codes()).toEqual(told)
   expect(stage.incidents().map((incident) => [incident.id, incident.closedAt])).toEqual([[id, null]])
 })
 
-test('reloads change no verdict, halt or fork, whatever happens to the nodes', async () => {
+test('a raised threshold ends what it no longer finds, a lowered one finds it, after the usual number of polls', async () => {
+  const of = (lagBlocks: number) => [{ name: 'ethereum', endpoints: ['a', 'b', 'c'], thresholds: { lagBlocks } }]
+  const stage = createStage({ networks: of(3) })
+  stage.set('ethereum/a', { behind: 5 })
+  await stage.pass(5 * MINUTE)
+
+  stage.reconfigure(of(10))
+  expect(stage.codes('ethereum/a')).toEqual(['lagging'])
+  await stage.pass(MINUTE)
+  expect(stage.codes('ethereum/a')).toEqual([])
+  expect(only(stage.incidents()).closedAt).not.toBeNull()
+
+  stage.reconfigure(of(5))
+  await stage.pass(MINUTE)
+  expect(stage.codes('ethereum/a')).toEqual(['lagging'])
+})
+
+test.each([0, 1])('reloads change no verdict, halt or fork, whatever happens to the nodes (%i)', async (moreMs) => {
   async function story(seed: number, reloads: boolean) {
     const random = createRandom(seed)
     const names = 'abcdef'.slice(0, 2 + (seed % 4)).split('')
@@ -452,7 +473,8 @@ test('reloads change no verdict, halt or fork, whatever happens to the nodes', a
       stage.set(`ethereum/${name}`, behaviours[Math.floor(random() * behaviours.length)])
       stage.halt('ethereum', random() < 0.2)
       await stage.pass(random() * 3 * MINUTE)
-      if (reloads) stage.reconfigure(networks)
+      const thresholds = { stallMs: MINUTE + time * moreMs }
+      if (reloads) stage.reconfigure(networks.map((one) => ({ ...one, thresholds })))
       await stage.pass(MINUTE)
     }
     const ofNetwork = stage.log.flatMap(({ message }) => (message.startsWith('network') ? [message] : []))

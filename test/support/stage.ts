@@ -394,8 +394,6 @@ export function createStage(options: StageOptions = {}): Stage {
     return { healths: [...written.healths.values()], incidents: [...written.incidents.values()] }
   }
 
-  /** The thresholds of each network. */
-  let judgedBy: ReadonlyMap<string, string> = new Map()
   function configure(networks: readonly StageNetwork[], windows: readonly PlannedWindow[]): void {
     let hosts = 0
     const configured = networks.map((of) => {
@@ -413,12 +411,8 @@ export function createStage(options: StageOptions = {}): Stage {
     })
     const all = configured.flatMap(({ endpoints }) => endpoints)
     for (const { endpoint: one } of all) holds.set(endpointKey(one), 2 * one.intervalMs)
-    // As a reload compares configurations.
-    const rules = new Map(configured.map(({ network: { name, thresholds } }) => [name, JSON.stringify(thresholds)]))
-    const isKept = (one: Endpoint) =>
-      starts.has(endpointKey(one)) && judgedBy.get(one.network) === rules.get(one.network)
-    const kept = new Set(all.flatMap(({ endpoint: one }) => (isKept(one) ? [endpointKey(one)] : [])))
-    judgedBy = rules
+    const keys = all.map(({ endpoint: one }) => endpointKey(one))
+    const kept = new Set(keys.filter((key) => starts.has(key)))
     poller.configure(configured, kept)
     store?.register(
       all.map(({ endpoint: one }) => ({ endpoint: endpointKey(one), holdMs: 2 * one.intervalMs })),

@@ -2,6 +2,7 @@ import type { Head } from '../poll-result.ts'
 
 export type BlockPace = ReturnType<typeof createBlockPace>
 
+/** They may change. */
 interface BlockPaceOptions {
   readonly blockTimeMs: number
   readonly lagBlocks: number
@@ -16,7 +17,7 @@ const MIN_BLOCKS = 8
 const HEADS_KEPT = 64
 
 /** The measured pace of a chain's blocks, and how many blocks it can make in a given time. */
-export function createBlockPace({ blockTimeMs, lagBlocks }: BlockPaceOptions) {
+export function createBlockPace(options: BlockPaceOptions) {
   const heads: Pick<Head, 'height' | 'timestamp'>[] = []
 
   /** Average of the latest blocks, by the timestamps of the reference heads; `null` until `MIN_BLOCKS` were seen. */
@@ -31,6 +32,7 @@ export function createBlockPace({ blockTimeMs, lagBlocks }: BlockPaceOptions) {
 
   /** The smaller one of the measured and the configured block time. */
   function shortestMs(): number {
+    const { blockTimeMs } = options
     return Math.min(blockTimeMs, measuredMs() ?? blockTimeMs)
   }
 
@@ -45,7 +47,7 @@ export function createBlockPace({ blockTimeMs, lagBlocks }: BlockPaceOptions) {
     measuredMs,
     shortestMs,
     /** Whether this chain can make this many blocks in this time. */
-    isPlausible: (blocks: number, ms: number) => blocks < lagBlocks + (PACE_MARGIN * ms) / shortestMs(),
+    isPlausible: (blocks: number, ms: number) => blocks < options.lagBlocks + (PACE_MARGIN * ms) / shortestMs(),
   }
 }
 

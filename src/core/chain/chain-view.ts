@@ -4,14 +4,20 @@ import { createBlockPace, maxBlocksIn } from './block-pace.ts'
 import { type Block, createLineage, createParentTrust, parentOf } from './block-reports.ts'
 import { type Fork, isElsewhere, isReplaced } from './branch-votes.ts'
 import { type BranchStanding, createBranches } from './branches.ts'
-import type { HeightTally } from './height-tally.ts'
-import { createKnownHeads, type KnownHeads, type SeenHead } from './known-heads.ts'
+import {
+  createKnownHeads,
+  type HeadMove,
+  hasLeftBlocks,
+  type KnownHeads,
+  moveOf,
+  reachedByHalf,
+  type SeenHead,
+} from './known-heads.ts'
 import { createProgress } from './progress.ts'
 import { type ChainReference, createReferenceHead } from './reference-head.ts'
 
 /** The recent heads of one chain (one shard) by endpoint, and the chain's state that follows from them. */
 export interface ChainView {
-  readonly options: ChainViewOptions
   /** Those with a known head. */
   endpoints(): Iterable<string>
   /** Adds a head that an endpoint reported. `compared`: the further blocks that were requested from it. */
@@ -42,8 +48,10 @@ export interface ChainView {
   blockTimeMs(): number | null
   /** The endpoint's last head and its fork, to be saved for a restart. */
   saved(endpoint: string): SavedHead | null
-  /** Restores a saved head. Without `answeredAt` it is not recent until the endpoint answers again. */
-  restore(endpoint: string, saved: SavedHead, answeredAt?: UnixMs): void
+  /** Restores a saved head. It is not recent until the endpoint answers again. */
+  restore(endpoint: string, saved: SavedHead): void
+  /** Applies other options from now on. */
+  configure(options: ChainViewOptions): void
   /** Moves all remembered times by this step of the wall clock, so that no time seems to have passed. */
   shift(ms: number): void
 }
@@ -66,12 +74,6 @@ export interface ChainViewOptions {
   readonly isAlone: boolean
 }
 
-export type HeadMove =
-  | { readonly kind: 'first' | 'advanced' | 'same' }
-  /** Another block at a height where it had one: the same height, or the parent of the next height. */
-  | { readonly kind: 'reorged'; readonly height: number; readonly previousHash: string; readonly hash: string }
-  | { readonly kind: 'regressed'; readonly blocks: number }
-
 /** One endpoint's position on the chain. */
 export interface ChainStanding {
   readonly head: Head
@@ -93,20 +95,21 @@ const NOTHING_COMPARED: readonly Block[] = Object.freeze([])
 /** Share of `recentMs`: working endpoints answer within half of it, so comparisons wait no longer for the rest. */
 const MAX_WAIT_SHARE = 0.6
 
-export function createChainView(options: ChainViewOptions): ChainView {
-  const { lagBlocks, lagBlocksDown, stallMs, recentMs, isAlone } = options
-  const heads = createKnownHeads(lagBlocks)
+export function createChainView(initial: ChainViewOptions): ChainView {
+  /** Changed in place, so that every part reads the present ones. */
+  const options = { ...initial }
+  const heads = createKnownHeads(options)
   const answering = () => heads.recent.size
   const pace = createBlockPace(options)
-  const reference = createReferenceHead({ ...options, heads, pace })
-  const progress = createProgress({ ...options, reference, pace, answering })
+  const reference = createReferenceHead({ options, heads, pace })
+  const progress = createProgress({ options, reference, pace, answering })
   const branches = createBranches({
     reached: (height) => heads.recent.reached(height),
     answering,
     agreedHeight: () => reference.current?.height ?? null,
-    slackBlocks: () => lagBlocks + Math.ceil(recentMs / 2 / pace.shortestMs()),
-    maxBacktrackBlocks: lagBlocksDown,
-    maxWaitMs: MAX_WAIT_SHARE * recentMs,
+    slackBlocks: () => options.lagBlocks + Math.ceil(options.recentMs / 2 / pace.shortestMs()),
+    maxBacktrackBlocks: () => options.lagBlocksDown,
+    maxWaitMs: () => MAX_WAIT_SHARE * options.recentMs,
   })
   const parents = createParentTrust(branches.blocksAt)
   const lineage = createLineage(branches.blocksAt)
@@ -117,7 +120,7 @@ export function createChainView(options: ChainViewOptions): ChainView {
   }
 
   function update(now: UnixMs): void {
-    const expired = heads.expire(now - recentMs)
+    const expired = heads.expire(now - options.recentMs)
     for (const endpoint of expired) branches.expire(endpoint)
     if (expired.length > 0) reference.markChanged(null)
     reference.update(now, progress.lastAdvanceAt)
@@ -128,15 +131,7 @@ export function createChainView(options: ChainViewOptions): ChainView {
     return progress.haltedSince(now)
   }
 
-  /** What half of all, or half of the recent endpoints have reached. No limit for two, as either may be right. */
-  function halfReached(): number {
-    const of = (tally: HeightTally) =>
-      tally.size <= 2 ? Number.POSITIVE_INFINITY : (tally.reachedBy(Math.ceil(tally.size / 2)) ?? 0)
-    return Math.max(of(heads.all), of(heads.recent))
-  }
-
   return {
-    options,
     endpoints: heads.endpoints,
 
     add(endpoint, head, at, compared = NOTHING_COMPARED) {
@@ -159,7 +154,7 @@ export function createChainView(options: ChainViewOptions): ChainView {
         if (older !== null) blocks.push(older)
       }
       const move = moveOf(before?.head, head)
-      branches.add(endpoint, blocks, at, hasLeftBlocks(move, lagBlocks))
+      branches.add(endpoint, blocks, at, hasLeftBlocks(move, options.lagBlocks))
       return move
     },
 
@@ -206,19 +201,20 @@ export function createChainView(options: ChainViewOptions): ChainView {
       const { head, advancedAt } = seen
       const behindMs = progress.advancedPastAt(head.height) - advancedAt
       const isOnly = answering() === 1 && heads.isRecent(endpoint) && haltedSince(now) === null
+      const isByAge = options.isAlone || (isOnly && isJudgedByAge(options, heads, seen, now))
       return {
         head,
         advancedAt,
         lagBlocks: Math.max(0, agreed.height - head.height),
-        lagConfirmed: Math.max(0, Math.min(agreed.height, halfReached()) - head.height),
-        stalledForMs: behindMs >= stallMs ? now - advancedAt : null,
-        ageMs:
-          isAlone || (isOnly && isJudgedByAge(options, heads, seen, now)) ? Math.max(0, now - head.timestamp) : null,
+        lagConfirmed: Math.max(0, Math.min(agreed.height, reachedByHalf(heads)) - head.height),
+        stalledForMs: behindMs >= options.stallMs ? now - advancedAt : null,
+        ageMs: isByAge ? Math.max(0, now - head.timestamp) : null,
         branch: branches.standing(endpoint),
       }
     },
 
-    confirmedHeight: () => (reference.current === null ? null : Math.min(reference.current.height, halfReached())),
+    confirmedHeight: () =>
+      reference.current === null ? null : Math.min(reference.current.height, reachedByHalf(heads)),
 
     haltedSince,
     isForked: branches.isForked,
@@ -232,11 +228,16 @@ export function createChainView(options: ChainViewOptions): ChainView {
       return seen === undefined ? null : forked === null ? { seen } : { seen, forked }
     },
 
-    restore(endpoint, { seen, forked }, answeredAt) {
+    restore(endpoint, { seen, forked }) {
       if (heads.seen(endpoint) !== undefined) return
-      heads.restore(endpoint, seen, answeredAt)
+      heads.restore(endpoint, seen)
       if (forked !== undefined) branches.restore(endpoint, forked)
       progress.restore(seen.advancedAt)
+      reference.markChanged(null)
+    },
+
+    configure(next) {
+      Object.assign(options, next)
       reference.markChanged(null)
     },
 
@@ -275,22 +276,4 @@ function isJudgedByAge(
   if (aloneSince === null || now - aloneSince < recentMs) return false
   for (const other of heads()) if (other !== own && other.advancedAt - other.head.timestamp >= stallMs) return false
   return true
-}
-
-function moveOf(last: Head | undefined, head: Head): HeadMove {
-  if (last === undefined) return { kind: 'first' }
-  if (head.height < last.height) return { kind: 'regressed', blocks: last.height - head.height }
-  if (head.height === last.height) {
-    if (head.hash === last.hash) return { kind: 'same' }
-    return { kind: 'reorged', height: head.height, previousHash: last.hash, hash: head.hash }
-  }
-  if (head.height === last.height + 1 && head.parentHash !== last.hash) {
-    return { kind: 'reorged', height: last.height, previousHash: last.hash, hash: head.parentHash }
-  }
-  return { kind: 'advanced' }
-}
-
-/** Whether it replaced a block, or went back further than the jitter of a pool. */
-function hasLeftBlocks(move: HeadMove, jitterBlocks: number): boolean {
-  return move.kind === 'reorged' || (move.kind === 'regressed' && move.blocks > jitterBlocks)
 }

@@ -37,9 +37,9 @@ export interface CommonHeightDeps {
   /** Whether it is confirmed that this endpoint has another block than the majority. */
   readonly isForked: (endpoint: string) => boolean
   /** How far the common height may move back for an endpoint that is behind. */
-  readonly maxBacktrackBlocks: number
+  readonly maxBacktrackBlocks: () => number
   /** How long it waits for the blocks of all endpoints. */
-  readonly maxWaitMs: number
+  readonly maxWaitMs: () => number
 }
 
 /** In times of `maxWaitMs`: an endpoint that remains behind costs the others a block in one of seven polls. */
@@ -54,7 +54,7 @@ export function createCommonHeight(deps: CommonHeightDeps): CommonHeight {
   const comparedAt = new Map<string, UnixMs>()
 
   function isBehind(height: number, agreed: number): boolean {
-    return height < agreed && agreed - height <= maxBacktrackBlocks
+    return height < agreed && agreed - height <= maxBacktrackBlocks()
   }
 
   /** Whether the endpoints at the common height have not reported yet. */
@@ -62,12 +62,12 @@ export function createCommonHeight(deps: CommonHeightDeps): CommonHeight {
     if (common === null) return false
     const waitedMs = at - common.since
     const { count, differ } = reportsAt(common.height)
-    const missing = reached(common.height - maxBacktrackBlocks) - count
+    const missing = reached(common.height - maxBacktrackBlocks()) - count
     // Endpoints that wait to be compared below the reference height will not report there.
-    if (waitedMs < maxWaitMs && missing > (common.of === null ? waiting.size : 0)) return true
+    if (waitedMs < maxWaitMs() && missing > (common.of === null ? waiting.size : 0)) return true
     // Stays longer where blocks differ: both sides repeat their blocks soonest at the same height.
     const isConfirmed = common.of !== null && isForked(common.of)
-    return differ && !isConfirmed && waitedMs < 2 * maxWaitMs
+    return differ && !isConfirmed && waitedMs < 2 * maxWaitMs()
   }
 
   function moveTo(height: number, of: string | null, at: UnixMs): void {
@@ -89,7 +89,7 @@ export function createCommonHeight(deps: CommonHeightDeps): CommonHeight {
     update({ endpoint, newest, isUnknown, hasMoved, isAgainst }, at) {
       const agreed = agreedHeight()
       if (agreed === null) return
-      const restMs = (hasMoved || isAgainst ? 2 : REST_WAITS) * maxWaitMs
+      const restMs = (hasMoved || isAgainst ? 2 : REST_WAITS) * maxWaitMs()
       const isResting = at - (comparedAt.get(endpoint) ?? Number.NEGATIVE_INFINITY) < restMs
       if (!isUnknown || !isBehind(newest, agreed)) waiting.delete(endpoint)
       else if (!isResting && common?.of !== endpoint) waiting.set(endpoint, newest)

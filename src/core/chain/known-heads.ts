@@ -23,8 +23,8 @@ export interface KnownHeads {
   /** Removes endpoints that have not answered since `before` from `recent`, and returns them. */
   expire(before: UnixMs): readonly string[]
   forget(endpoint: string): boolean
-  /** Without `answeredAt` the endpoint is not in `recent` until it answers again. */
-  restore(endpoint: string, seen: SeenHead, answeredAt?: UnixMs): void
+  /** The endpoint is not in `recent` until it answers again. */
+  restore(endpoint: string, seen: SeenHead): void
   shift(ms: number): void
 }
 
@@ -34,6 +34,31 @@ export interface SeenHead {
   /** The highest height since the last step back of more than the jitter of a pool. */
   readonly highest: number
   readonly advancedAt: UnixMs
+}
+
+export type HeadMove =
+  | { readonly kind: 'first' | 'advanced' | 'same' }
+  /** Another block at a height where it had one: the same height, or the parent of the next height. */
+  | { readonly kind: 'reorged'; readonly height: number; readonly previousHash: string; readonly hash: string }
+  | { readonly kind: 'regressed'; readonly blocks: number }
+
+/** How an endpoint's head changed. */
+export function moveOf(last: Head | undefined, head: Head): HeadMove {
+  if (last === undefined) return { kind: 'first' }
+  if (head.height < last.height) return { kind: 'regressed', blocks: last.height - head.height }
+  if (head.height === last.height) {
+    if (head.hash === last.hash) return { kind: 'same' }
+    return { kind: 'reorged', height: head.height, previousHash: last.hash, hash: head.hash }
+  }
+  if (head.height === last.height + 1 && head.parentHash !== last.hash) {
+    return { kind: 'reorged', height: last.height, previousHash: last.hash, hash: head.parentHash }
+  }
+  return { kind: 'advanced' }
+}
+
+/** Whether it replaced a block, or went back further than the jitter of a pool. */
+export function hasLeftBlocks(move: HeadMove, jitterBlocks: number): boolean {
+  return move.kind === 'reorged' || (move.kind === 'regressed' && move.blocks > jitterBlocks)
 }
 
 /**
@@ -53,8 +78,8 @@ interface KnownHead extends Link {
   answeredAt: UnixMs | null
 }
 
-/** `highest` ignores steps back of at most `jitterBlocks`: a pool that swings between two heights does not advance. */
-export function createKnownHeads(jitterBlocks: number): KnownHeads {
+/** `highest` ignores steps back of at most `lagBlocks`: a pool that swings between two heights does not advance. */
+export function createKnownHeads(options: { readonly lagBlocks: number }): KnownHeads {
   const known = new Map<string, KnownHead>()
   const all = createHeightTally()
   const recent = createHeightTally()
@@ -144,7 +169,7 @@ export function createKnownHeads(jitterBlocks: number): KnownHeads {
       const one = known.get(endpoint)
       const before = one?.seen
       const advanced = before === undefined || head.height > before.highest
-      const fellBack = before !== undefined && head.height < before.highest - jitterBlocks
+      const fellBack = before !== undefined && head.height < before.highest - options.lagBlocks
       const highest = fellBack || before === undefined ? head.height : Math.max(head.height, before.highest)
       const advancedAt = advanced ? at : before.advancedAt
       const isSame = head === before?.head && highest === before.highest && !advanced
@@ -177,10 +202,8 @@ export function createKnownHeads(jitterBlocks: number): KnownHeads {
       return true
     },
 
-    restore(endpoint, seen, answeredAt) {
-      if (known.has(endpoint)) return
-      const one = insert(endpoint, seen)
-      if (answeredAt !== undefined) setAnswered(one, answeredAt)
+    restore(endpoint, seen) {
+      if (!known.has(endpoint)) insert(endpoint, seen)
     },
 
     shift(ms) {
@@ -197,6 +220,13 @@ export function createKnownHeads(jitterBlocks: number): KnownHeads {
   function isOlder(link: Link, before: UnixMs): link is KnownHead {
     return link !== ends && ((link as KnownHead).answeredAt ?? before) < before
   }
+}
+
+/** What half of all, or half of the recent endpoints have reached. No limit for two, as either may be right. */
+export function reachedByHalf({ all, recent }: KnownHeads): number {
+  const of = (tally: HeightTally) =>
+    tally.size <= 2 ? Number.POSITIVE_INFINITY : (tally.reachedBy(Math.ceil(tally.size / 2)) ?? 0)
+  return Math.max(of(all), of(recent))
 }
 
 const NONE: readonly string[] = Object.freeze([])

@@ -22,7 +22,7 @@ export interface Progress {
   forget(endpoint: string): void
   /** Restores the time of the last advance from an earlier run. */
   restore(advancedAt: UnixMs): void
-  /** Whether heads were restored since `findLeader`, after a restart or a reload. */
+  /** Whether heads were restored since `findLeader`, after a restart. */
   readonly isRestored: boolean
   /** Call it after the reference head was updated. Restored heads tell who was ahead of the others. */
   findLeader(heads: KnownHeads): void
@@ -34,11 +34,11 @@ export interface ProgressOptions {
   readonly pace: BlockPace
   /** Number of endpoints that answered recently. */
   readonly answering: () => number
-  readonly stallMs: number
-  readonly lagBlocksDown: number
+  /** They may change. */
+  readonly options: { readonly stallMs: number; readonly lagBlocksDown: number }
 }
 
-export function createProgress({ reference, pace, answering, stallMs, lagBlocksDown }: ProgressOptions): Progress {
+export function createProgress({ reference, pace, answering, options }: ProgressOptions): Progress {
   let isRestored = false
   let lastAdvanceAt = Number.NEGATIVE_INFINITY
   /** The endpoint that last passed the reference head at a plausible pace: all others may be stuck. */
@@ -57,6 +57,7 @@ export function createProgress({ reference, pace, answering, stallMs, lagBlocksD
     const agreed = reference.current
     if (agreed === null) return false
     const lead = height - agreed.height
+    const { lagBlocksDown } = options
     const possible = lagBlocksDown + maxBlocksIn(timestamp - (agreed.timestamp ?? 0), pace.shortestMs())
     const remains = lead > lagBlocksDown && height >= (impossible.get(endpoint) ?? Number.POSITIVE_INFINITY)
     if (remains || lead > possible) impossible.set(endpoint, height)
@@ -70,7 +71,7 @@ export function createProgress({ reference, pace, answering, stallMs, lagBlocksD
     const isPlausible =
       pace.isPlausible(head.height - agreed.height, at - agreed.advancedAt) &&
       pace.isPlausible(head.height - before.head.height, at - before.advancedAt) &&
-      Math.abs(at - head.timestamp) < stallMs
+      Math.abs(at - head.timestamp) < options.stallMs
     if (isPlausible) leader = { endpoint, height: head.height, advancedAt: at }
   }
 
@@ -104,7 +105,7 @@ export function createProgress({ reference, pace, answering, stallMs, lagBlocksD
     haltedSince(now) {
       const latest = Math.max(reference.current?.advancedAt ?? now, lastAdvanceAt)
       // Silence is not a halt: two endpoints must have answered without a new block, one of them after `stallMs`.
-      const isReported = newestAt - latest >= stallMs
+      const isReported = newestAt - latest >= options.stallMs
       const byTwo = otherAt > latest && answering() >= 2
       halted = isReported && (byTwo || (halted && answering() >= 1))
       return halted ? latest : null

@@ -25,10 +25,13 @@ export interface ChainReference {
 export interface ReferenceOptions {
   readonly heads: KnownHeads
   readonly pace: BlockPace
-  readonly blockTimeMs: number
-  readonly lagBlocks: number
-  readonly lagBlocksDown: number
-  readonly stallMs: number
+  /** They may change. */
+  readonly options: {
+    readonly blockTimeMs: number
+    readonly lagBlocks: number
+    readonly lagBlocksDown: number
+    readonly stallMs: number
+  }
 }
 
 interface AgreedHead extends ChainReference {
@@ -41,9 +44,9 @@ interface AgreedHead extends ChainReference {
 /** This many endpoints with the same block decide: counting all ten thousand would be too slow. */
 const ENOUGH_REPORTS = 16
 
-export function createReferenceHead(options: ReferenceOptions): ReferenceHead {
-  const { heads, pace, blockTimeMs, lagBlocks, lagBlocksDown } = options
-  const higherOfTwo = createTwoEndpointRule(options)
+export function createReferenceHead(deps: ReferenceOptions): ReferenceHead {
+  const { heads, pace, options } = deps
+  const higherOfTwo = createTwoEndpointRule(deps)
   let current: AgreedHead | null = null
   let past: { readonly height: number; readonly reachedAt: UnixMs } | null = null
   let hasChanged = false
@@ -59,7 +62,7 @@ export function createReferenceHead(options: ReferenceOptions): ReferenceHead {
     }
     const block = blockAt(height)
     // A small step back is jitter of a pool and does not lower `highest`.
-    const fellBack = current !== null && height < current.highest - lagBlocks
+    const fellBack = current !== null && height < current.highest - options.lagBlocks
     const advanced = current === null || height > current.highest
     current = {
       height,
@@ -92,18 +95,18 @@ export function createReferenceHead(options: ReferenceOptions): ReferenceHead {
 
   /** Two endpoints are there, or one advanced from a confirmed height no faster than blocks can come. */
   function isConfirmed(height: number, now: UnixMs): boolean {
-    if (heads.all.reached(height - lagBlocks) >= 2) return true
+    if (heads.all.reached(height - options.lagBlocks) >= 2) return true
     return current?.isConfirmed === true && height <= highestPossible(current, now)
   }
 
   function highestPossible({ height, advancedAt }: AgreedHead, now: UnixMs): number {
-    return height + lagBlocks + maxBlocksIn(now - advancedAt, blockTimeMs)
+    return height + options.lagBlocks + maxBlocksIn(now - advancedAt, options.blockTimeMs)
   }
 
   /** The highest block now, by the time since an endpoint reached this height, which all known heads give. */
   function highestSince(height: number, now: UnixMs): number {
     if (past?.height !== height) past = { height, reachedAt: reachedAt(height) ?? 0 }
-    return height + lagBlocksDown + maxBlocksIn(now - past.reachedAt, blockTimeMs)
+    return height + options.lagBlocksDown + maxBlocksIn(now - past.reachedAt, options.blockTimeMs)
   }
 
   function agreedHeight(endpoints: Iterable<string>, heights: HeightTally, now: UnixMs): number | null {
@@ -112,7 +115,7 @@ export function createReferenceHead(options: ReferenceOptions): ReferenceHead {
       return higherOfTwo([...endpoints], expected, now)
     }
     // Fewer than `lagBlocks` behind is not lagging: a few endpoints that are ahead never make the majority late.
-    return heights.ofMajority(lagBlocks - 1)
+    return heights.ofMajority(options.lagBlocks - 1)
   }
 
   /** The block that most endpoints report at this height. */
@@ -170,7 +173,7 @@ export function createReferenceHead(options: ReferenceOptions): ReferenceHead {
  * the lower one's poll if that read a current block, otherwise in the time between both blocks. Leads below
  * `lagBlocksDown` are always believed. `expected` is the height that the chain can have reached since both agreed.
  */
-function createTwoEndpointRule({ heads, pace, blockTimeMs, lagBlocks, lagBlocksDown, stallMs }: ReferenceOptions) {
+function createTwoEndpointRule({ heads, pace, options }: ReferenceOptions) {
   /** The highest height that both have reached. */
   let common = 0
 
@@ -179,12 +182,14 @@ function createTwoEndpointRule({ heads, pace, blockTimeMs, lagBlocks, lagBlocksD
    * that both had, are not current. The timestamp may be in the future, so its distance counts either way.
    */
   function isCurrent({ head, advancedAt }: SeenHead, readAt: UnixMs): boolean {
+    const { lagBlocks, stallMs } = options
     const stoodMs = readAt - advancedAt
     const ageMs = Math.max(Math.abs(readAt - head.timestamp), stoodMs)
     return head.height >= common - lagBlocks && ageMs < lagBlocks * pace.shortestMs() && stoodMs < stallMs
   }
 
   return ([first = '', second = '']: readonly string[], expected: number, now: UnixMs): number | null => {
+    const { lagBlocksDown, blockTimeMs } = options
     const [one, other] = [heads.seen(first), heads.seen(second)]
     if (one === undefined || other === undefined) return (one ?? other)?.head.height ?? null
     const isInOrder = one.head.height <= other.head.height

@@ -49,21 +49,21 @@ export interface NetworkFork extends Fork {
   readonly shards?: readonly Shard[]
 }
 
-/** `earlier`: chains that go on where their options are the same, with the endpoints in `kept`. */
+/** `earlier`: chains that go on, with the endpoints in `kept`. */
 export function createNetworkChains(
   network: Network,
   endpoints: readonly Endpoint[],
   earlier: KeptChains | null = null,
 ): NetworkChains {
   const { thresholds, blockTimeMs } = network
+  const { lagBlocks, lagBlocksDown, stallMs } = thresholds
   const recentMs = 2 * Math.max(0, ...endpoints.map((endpoint) => endpoint.intervalMs))
   const chains = new Map<Shard, ChainView>()
   for (const shard of new Set(endpoints.flatMap(({ shards }) => shards))) {
     const polled = endpoints.filter(({ checks, shards }) => checks.includes('head') && shards.includes(shard))
-    const options = { ...thresholds, blockTimeMs, recentMs, isAlone: polled.length === 1 }
-    const known = earlier?.chains.at(shard)
-    const goesOn = known !== undefined && JSON.stringify(known.options) === JSON.stringify(options)
-    const chain = goesOn ? known : createChainView(options)
+    const options = { lagBlocks, lagBlocksDown, stallMs, blockTimeMs, recentMs, isAlone: polled.length === 1 }
+    const chain = earlier?.chains.at(shard) ?? createChainView(options)
+    chain.configure(options)
     const names = new Set(polled.map(({ name }) => name))
     const isKept = (name: string) => names.has(name) && earlier?.kept.has(name) === true
     for (const name of chain.endpoints()) if (!isKept(name)) chain.forget(name)

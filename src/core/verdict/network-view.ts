@@ -27,7 +27,7 @@ export interface NetworkView extends Pick<NetworkChains, 'references' | 'halts' 
   snapshot(endpoint: string): SavedEndpoint | null
   /** Continues from an earlier run. The state is unknown until the next poll. */
   restore(endpoint: string, saved: SavedEndpoint, now: UnixMs): void
-  /** Continues without a gap from the view that this one replaces. */
+  /** Continues without a gap from the view that this one replaces, whose chains this one has; its thresholds may differ. */
   takeOver(endpoint: string, from: NetworkView): void
   /** Adapts to a step of the wall clock to `now`: no time has passed, but states are unknown until the next poll. */
   shift(ms: number, now: UnixMs): void
@@ -69,12 +69,6 @@ export function createNetworkView(
   const healths = new Map<string, Health>(endpoints.map((endpoint) => [endpoint.name, unpolled(endpoint, now)]))
   const chains = createNetworkChains(network, endpoints, earlier)
   const { references, halts, isForked, fork } = chains
-
-  function restoreHeads(name: string, { seen }: SavedEndpoint, heads: Health['heads']): void {
-    for (const one of seen) {
-      chains.at(one.shard)?.restore(name, one, heads.find(({ shard }) => shard === one.shard)?.readAt)
-    }
-  }
 
   return {
     network,
@@ -156,7 +150,7 @@ export function createNetworkView(
     restore(name, saved, at) {
       const health = healths.get(name)
       if (health === undefined) return
-      restoreHeads(name, saved, [])
+      for (const one of saved.seen) chains.at(one.shard)?.restore(name, one)
       const confirmation = isRecent(saved, health.endpoint, at) ? saved.streaks : confirmedOnly(saved.streaks)
       const wasLagging = saved.streaks.traces.some(({ finding }) => finding.code === 'lagging')
       const lagging = health.endpoint.shards.filter((shard) => chains.standing(shard, name, wasLagging, at)?.lagging)
@@ -177,10 +171,11 @@ export function createNetworkView(
     takeOver(name, from) {
       const fresh = healths.get(name)
       const earlier = from.health(name)
-      const saved = from.snapshot(name)
-      if (fresh === undefined || earlier === undefined || saved === null) return
-      restoreHeads(name, saved, earlier.heads)
-      healths.set(name, { ...earlier, endpoint: fresh.endpoint })
+      if (fresh === undefined || earlier === undefined) return
+      // A raised threshold counts at once, instead of that for recovering.
+      const isSameLag = from.network.thresholds.lagBlocks === thresholds.lagBlocks
+      const laggingShards = isSameLag ? earlier.laggingShards : []
+      healths.set(name, { ...earlier, endpoint: fresh.endpoint, laggingShards })
     },
 
     shift(ms, at) {
