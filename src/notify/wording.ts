@@ -1,7 +1,6 @@
 import { lastedMs } from '../core/incident/bad-time.ts'
 import { type IncidentCondition, mainConditions, named, subjectOf } from '../core/incident/incident.ts'
 import { humanDuration, type UnixMs } from '../core/time.ts'
-import { severity } from '../core/verdict/condition.ts'
 import { RUNBOOK_OF } from '../core/verdict/runbook.ts'
 import { isClosing, type Message, type MessageType, type Report } from './notification.ts'
 
@@ -63,7 +62,7 @@ function itemOf(report: Report, type: MessageType, saysBoth: boolean, publicUrl:
     report,
     code,
     headline: headlineOf(report, type, saysBoth),
-    details: [...new Set(told.map((condition) => lineOf(condition, report)))],
+    details: [...new Set(told.map(({ code: of, message }) => `${of}: ${plain(message)}`))],
     others: plain(report.others),
     url: publicUrl === null ? null : `${publicUrl}/incidents/${encodeURIComponent(id)}`,
     runbookUrl: publicUrl === null ? null : `${publicUrl}/runbooks/${runbook}`,
@@ -84,25 +83,10 @@ function conditionsOf(report: Report): readonly IncidentCondition[] {
   return [...main, ...told.filter((condition) => !main.includes(condition))]
 }
 
-/** A condition keeps its worst state and that time's sentence, which is no longer true of an incident that improved. */
-function wasWorse({ state }: IncidentCondition, report: Report): boolean {
-  return severity(state) > severity(report.state)
-}
-
-function lineOf(condition: IncidentCondition, report: Report): string {
-  const sentence = sentenceOf(condition, report)
-  return wasWorse(condition, report) ? sentence : `${condition.code}: ${sentence}`
-}
-
-function sentenceOf(condition: IncidentCondition, report: Report): string {
-  const sentence = plain(condition.message)
-  return wasWorse(condition, report) ? `${condition.code}, at worst ${sentence}` : sentence
-}
-
 /** The sentences of the conditions that give the incident its state. */
 function reasonOf(report: Report): string {
   const main = mainConditions({ conditions: conditionsOf(report), state: report.state })
-  const sentences = main.map((condition) => sentenceOf(condition, report))
+  const sentences = main.map(({ message }) => plain(message))
   const distinct = [...new Set(sentences)].filter((sentence) => sentence !== '')
   return distinct.slice(0, MOST_REASONS).join('; ')
 }

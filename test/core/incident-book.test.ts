@@ -6,7 +6,7 @@ import { createIncidentBook, type IncidentBook } from '../../src/core/incident/i
 import { withPlaces } from '../../src/core/incident/incident-changes.ts'
 import type { NetworkEvent } from '../../src/core/incident/network-event.ts'
 import type { MaintenanceSpan } from '../../src/core/maintenance.ts'
-import type { ConditionCode, Finding } from '../../src/core/verdict/condition.ts'
+import { type ConditionCode, type Finding, worst } from '../../src/core/verdict/condition.ts'
 import { conditionsOf, confirm, confirmedOnly } from '../../src/core/verdict/confirm.ts'
 import { type Health, unpolled } from '../../src/core/verdict/health.ts'
 import { readIncident } from '../../src/state/incident-log.ts'
@@ -238,7 +238,7 @@ describe('whatever happens', () => {
           const owners = open.map(({ endpoint: of, cause }) => of ?? cause)
           expect(new Set(owners).size).toBe(owners.length)
 
-          const { id, confirmedAt, closedAt, conditions, changes } = incident
+          const { id, endpoint: of, confirmedAt, closedAt, conditions, changes } = incident
           expect(openedAt.get(id) ?? incident.openedAt).toBe(incident.openedAt)
           openedAt.set(id, incident.openedAt)
           const end = closedAt ?? Number.POSITIVE_INFINITY
@@ -251,6 +251,8 @@ describe('whatever happens', () => {
             expect(until ?? end).toBeGreaterThanOrEqual(since)
             expect(closedAt === null || until !== null).toBe(true)
           }
+          const holding = conditions.flatMap(({ state, until }) => (until === null ? [state] : []))
+          if (of !== null && closedAt === null) expect(worst(holding)).toBe(changes.at(-1)?.state)
           const times = changes.map(({ at }) => at)
           expect(times).toEqual(times.toSorted((a, b) => a - b))
           expect(times[0]).toBe(incident.openedAt)

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { badTime } from '../../src/core/incident/bad-time.ts'
 import { type Incident, MAX_CHANGES } from '../../src/core/incident/incident.ts'
 import type { Liveness } from '../../src/core/poll-result.ts'
 import { createStage, type Node, type Stage, type StageNetwork } from '../support/stage.ts'
@@ -50,6 +51,47 @@ async function wellFor(ms: number, stage = createStage()): Promise<Stage> {
 }
 
 describe('an incident of one endpoint', () => {
+  test('counts a condition that gets worse and better in each state for as long as it was in it', async () => {
+    const stage = await wellFor(5 * MINUTE)
+    stage.set('ethereum/a', { behind: 5 })
+    await stage.pass(20 * MINUTE)
+    const worseFrom = stage.clock.now()
+    stage.set('ethereum/a', { behind: 200 })
+    await stage.pass(10 * MINUTE)
+    const open = only(stage.open())
+    stage.set('ethereum/a', { behind: 5 })
+    await stage.pass(10 * MINUTE)
+
+    const worse = firstPoll(stage, 'ethereum/a', worseFrom)
+    const better = firstPoll(stage, 'ethereum/a', worseFrom + 10 * MINUTE)
+    expect(open.conditions).toMatchObject([
+      { code: 'lagging', state: 'degraded', since: open.openedAt, until: worse, message: expect.stringMatching(/^5 /) },
+      { code: 'lagging', state: 'down', since: worse, until: null },
+    ])
+    const { conditions, changes } = only(stage.open())
+    expect(conditions.slice(1)).toMatchObject([
+      { state: 'down', since: worse, until: better, message: expect.stringMatching(/^20\d /) },
+      { state: 'degraded', since: better, until: null, message: expect.stringMatching(/^\d /) },
+    ])
+    expect(changes.map(({ at, state }) => [at, state])).toEqual(conditions.map(({ since, state }) => [since, state]))
+    const now = stage.clock.now()
+    expect(badTime({ ...open, conditions, closedAt: null }, now)).toEqual({
+      downMs: better - worse,
+      downTimes: 1,
+      degradedMs: worse - open.openedAt + now - better,
+    })
+  })
+
+  test('is as bad as what is confirmed, not as the latest poll', async () => {
+    const stage = await wellFor(5 * MINUTE)
+    stage.set('ethereum/a', { behind: 5 })
+    await stage.pass(5 * MINUTE)
+    stage.set('ethereum/a', { behind: 200 })
+    await stage.until(() => stage.message('ethereum/a', 'lagging')?.startsWith('20') === true, MINUTE)
+
+    expect(only(stage.open()).conditions).toMatchObject([{ code: 'lagging', state: 'degraded' }])
+  })
+
   test('lasts from its first bad poll to its first good one', async () => {
     const stage = await wellFor(5 * MINUTE)
     const diedAt = stage.clock.now()

@@ -3,7 +3,14 @@ import { type Verdict, worst } from '../verdict/condition.ts'
 import type { Health } from '../verdict/health.ts'
 import { FLAPPING_AFTER, RECOVERED_AFTER_INTERVALS } from './flapping.ts'
 import type { Incident } from './incident.ts'
-import { changedSince, changeOf, mergeConditions, sameChange, withChange } from './incident-changes.ts'
+import {
+  changedSince,
+  changeOf,
+  mergeConditions,
+  presentConditions,
+  sameChange,
+  withChange,
+} from './incident-changes.ts'
 
 /** Opens an endpoint's incident, dated back to the first bad poll. `earlier`: number of related recent incidents. */
 export function openIncident(
@@ -25,7 +32,7 @@ export function openIncident(
     plannedUntil,
     confirmedAt: Math.max(confirmedAt, openedAt),
     closedAt: null,
-    conditions: mergeConditions([], health.conditions, openedAt, openedAt),
+    conditions: mergeConditions([], presentConditions(health, verdict), verdict, timesFrom(openedAt)),
     changes: [changeOf(health, verdict, openedAt)],
     flaps: earlier,
     flapping: earlier + 1 >= FLAPPING_AFTER,
@@ -50,7 +57,7 @@ export function reopenIncident(incident: Incident, health: Health, verdict: Verd
     ...incident,
     state: worst([incident.state, verdict]),
     closedAt: null,
-    conditions: mergeConditions(incident.conditions, health.conditions, from, from),
+    conditions: mergeConditions(incident.conditions, presentConditions(health, verdict), verdict, timesFrom(from)),
     changes: withChange(incident.changes, changeOf(health, verdict, from)),
     flaps: incident.flaps + 1,
   }
@@ -64,9 +71,14 @@ export function continueIncident(
   at: UnixMs,
   goneSince: UnixMs,
 ): Incident {
-  const conditions = mergeConditions(incident.conditions, health.conditions, goneSince, incident.openedAt)
   const last = incident.changes.at(-1)
-  const change = changeOf(health, verdict, Math.max(last?.at ?? 0, changedSince(incident, health, goneSince, at)))
+  const changedAt = Math.max(last?.at ?? 0, changedSince(incident, health, goneSince, at))
+  const conditions = mergeConditions(incident.conditions, presentConditions(health, verdict), verdict, {
+    from: incident.openedAt,
+    goneSince,
+    changedSince: changedAt,
+  })
+  const change = changeOf(health, verdict, changedAt)
   const isNew = !sameChange(last, change)
   if (!isNew && conditions === incident.conditions) return incident
   const failedAgain = isNew && last?.state === 'up'
@@ -95,7 +107,7 @@ export function recoverIncident(
     ? {
         ...incident,
         changes: withChange(incident.changes, changeOf(health, 'up', goodSince)),
-        conditions: mergeConditions(incident.conditions, [], goodSince, incident.openedAt),
+        conditions: mergeConditions(incident.conditions, [], 'up', timesFrom(goodSince)),
       }
     : incident
   const isOver = !incident.flapping || at - goodSince >= RECOVERED_AFTER_INTERVALS * endpoint.intervalMs
@@ -110,6 +122,10 @@ function hasRecovered({ confirmation: { recent } }: Health, recoverAfter: number
   // What places say together has no polls of its own.
   if (recent.length === 0) return true
   return recent.length >= recoverAfter && recent.slice(-recoverAfter).every((poll) => poll.verdict === 'up')
+}
+
+function timesFrom(from: UnixMs) {
+  return { from, goneSince: from, changedSince: from }
 }
 
 export function closeIncident(incident: Incident, end: UnixMs): Incident {

@@ -4,45 +4,58 @@ import type { Health } from '../verdict/health.ts'
 import { type Incident, type IncidentChange, type IncidentCondition, MAX_CHANGES } from './incident.ts'
 
 /**
- * An incident's conditions after another poll; the same array if none begins or ends: a new duration or block count in
- * a message is no change. No condition begins before `from`; those that are gone ended at `goneSince`.
+ * An incident's conditions after another poll; the same array if none begins, ends, or changes its state: a new duration or
+ * block count in a message is no change.
  */
 export function mergeConditions(
   before: readonly IncidentCondition[],
-  now: readonly Condition[],
-  goneSince: UnixMs,
-  from: UnixMs,
+  present: readonly Condition[],
+  verdict: Verdict,
+  { from, goneSince, changedSince }: ConditionTimes,
 ): readonly IncidentCondition[] {
-  const present = affectingState(now)
   const held = before.filter((condition) => condition.until === null)
   const isSame =
-    held.length === present.length &&
-    present.every((one) =>
-      held.some(({ code, state }) => code === one.code && severity(state) >= severity(one.verdict)),
-    )
+    held.length === present.length && present.every((one) => held.some((other) => isUnchanged(other, one, verdict)))
   if (isSame) return before
-  const merged: IncidentCondition[] = before.map((condition) => {
-    if (condition.until !== null) return condition
-    const still = present.find(({ code }) => code === condition.code)
-    if (still === undefined) return { ...condition, until: Math.max(condition.since, goneSince) }
-    return {
-      ...condition,
-      state: worst([condition.state, still.verdict]),
-      message: still.message,
-      isAlone: still.isAlone,
-      shards: still.shards,
-    }
+  /** At the limit, a condition that recurs or changes its state extends its entry, so that a flapping node adds no more. */
+  let room = MAX_CHANGES - before.length
+  const merged = before.flatMap((condition): IncidentCondition[] => {
+    const still = condition.until === null ? present.find(({ code }) => code === condition.code) : undefined
+    if (still === undefined) return [{ ...condition, until: condition.until ?? Math.max(condition.since, goneSince) }]
+    const now = { ...condition, message: still.message, isAlone: still.isAlone, shards: still.shards }
+    if (isUnchanged(condition, still, verdict)) return [now]
+    if (room <= 0) return [{ ...now, state: worst([condition.state, still.verdict]) }]
+    if (changedSince <= condition.since) return [{ ...now, state: still.verdict }]
+    room--
+    return [
+      { ...condition, until: changedSince },
+      { ...now, state: still.verdict, since: changedSince },
+    ]
   })
-  for (const { code, verdict, message, isAlone, shards, since } of present) {
+  for (const { code, verdict: state, message, isAlone, shards, since } of present) {
     if (held.some((condition) => condition.code === code)) continue
     const last = merged.findLastIndex((condition) => condition.code === code)
     const earlier = merged[last]
-    // At the limit, a recurring condition extends its earlier entry, so that a flapping node adds no more.
-    if (earlier !== undefined && merged.length >= MAX_CHANGES)
-      merged[last] = { ...earlier, state: worst([earlier.state, verdict]), message, isAlone, shards, until: null }
-    else merged.push({ code, state: verdict, message, isAlone, shards, since: Math.max(since, from), until: null })
+    if (earlier !== undefined && room <= 0)
+      merged[last] = { ...earlier, state: worst([earlier.state, state]), message, isAlone, shards, until: null }
+    else merged.push({ code, state, message, isAlone, shards, since: Math.max(since, from), until: null })
+    room--
   }
   return merged
+}
+
+interface ConditionTimes {
+  /** No condition begins earlier. */
+  readonly from: UnixMs
+  /** When those that are gone ended. */
+  readonly goneSince: UnixMs
+  /** When those that got worse or better did. */
+  readonly changedSince: UnixMs
+}
+
+/** Whether a condition has the same state as before: it is not worse, and not better for as long as the endpoint is not. */
+function isUnchanged({ code, state }: IncidentCondition, present: Condition, verdict: Verdict): boolean {
+  return code === present.code && severity(state) >= severity(present.verdict) && severity(state) <= severity(verdict)
 }
 
 /** The places that have seen an incident's fault, with those that see it now; the same array if none of them is new. */
@@ -92,6 +105,13 @@ export function changedSince({ conditions, changes }: Incident, health: Health, 
 /** Conditions with verdict `up` are shown, but do not cause incidents. */
 function affectingState(conditions: readonly Condition[]): readonly Condition[] {
   return conditions.filter((condition) => condition.verdict !== 'up')
+}
+
+/** The conditions of an incident, in its state: the latest poll may have found one worse than what is confirmed. */
+export function presentConditions({ conditions }: Health, verdict: Verdict): readonly Condition[] {
+  return affectingState(conditions).map((one) =>
+    severity(one.verdict) > severity(verdict) ? { ...one, verdict } : one,
+  )
 }
 
 /** Whether these conditions are only part of network-wide events. */
