@@ -33,6 +33,7 @@ export function createCluster(deps: ClusterDeps): Cluster {
     leaseMs,
     self,
     networks: () => shared,
+    removed: deps.removed,
     hooks: { onClaimed, onLost: (lease) => void handOver(lease, false), beforeRelease },
   })
   const rounds = createLoop({ clock, everyMs: Math.min(ROUND_EVERY_MS, leaseMs / 3), run: round })
@@ -206,6 +207,8 @@ export interface ClusterDeps {
   readonly shown: ShownBoard
   /** What this member's polls say of a network itself. */
   readonly standingOf: (network: string) => NetworkWord | null
+  /** Networks that are no longer configured, and that this member is to keep. */
+  readonly removed?: () => ReadonlySet<string>
   /** Whether Heartline's own network or machine keeps it from judging nodes. */
   readonly isImpaired: () => boolean
   readonly storeStatus: () => ClusterReport['store']

@@ -12,7 +12,7 @@ import {
 import { candidatesFor, planLeases, type SharedNetwork } from './lease-plan.ts'
 
 /** The leases of one member: claims its share, renews it, and gives back what others should have. */
-export function createLeases({ clock, tables, leaseMs, self, networks, hooks }: LeasesDeps): Leases {
+export function createLeases({ clock, tables, leaseMs, self, networks, removed, hooks }: LeasesDeps): Leases {
   const held = new Map<string, Held>()
   /** Leases that the database counts as ours although we do not: the answer to a claim was lost. */
   let forgotten: readonly HeldLease[] = []
@@ -87,14 +87,17 @@ export function createLeases({ clock, tables, leaseMs, self, networks, hooks }: 
       mayTakeOver: takesOver,
       isOverdue,
     })
+    const others = kind === 'keep' ? (removed?.() ?? NONE) : NONE
     const gone = [...held.values()].filter(
-      ({ lease }) => lease.kind === kind && !known.some(({ name }) => name === lease.network),
+      ({ lease: { kind: of, network } }) =>
+        of === kind && !known.some(({ name }) => name === network) && !others.has(network),
     )
     // Handing over takes a while, in which nothing is renewed.
     if (plan.release.length > 0) await renew(me)
     const given = plan.release.flatMap((network) => held.get(keyOf({ kind, vantage, network })) ?? [])
     await release([...gone, ...given].map(({ lease }) => lease))
-    const wanted = plan.claim.map((network) => ({ kind, vantage, network }))
+    const unheld = [...others].filter((network) => takesOver && !held.has(keyOf({ kind, vantage, network })))
+    const wanted = [...plan.claim, ...unheld].map((network) => ({ kind, vantage, network }))
     if (wanted.length > 0) await claim(wanted, me)
     isLeftFree ||= plan.left > 0
   }
@@ -188,6 +191,8 @@ export interface LeasesDeps {
   readonly self: () => LiveMember
   /** Those that this member monitors. */
   readonly networks: () => readonly SharedNetwork[]
+  /** Others that it keeps as soon as nobody else does. */
+  readonly removed?: (() => ReadonlySet<string>) | undefined
   readonly hooks: {
     readonly onClaimed: (lease: HeldLease) => void
     /** Another member has it. */
@@ -202,6 +207,8 @@ interface Held {
   /** Until when the member may write (monotonic). */
   until: number
 }
+
+const NONE: ReadonlySet<string> = new Set()
 
 /** The part of a lease for which its holder no longer writes, as two monotonic clocks may differ. */
 const MARGIN = 0.1

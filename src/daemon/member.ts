@@ -46,7 +46,7 @@ export function createMember({ config, settings, clock: ownClock }: MemberDeps):
       member: id,
       vantage: settings.vantage,
       pollToken: (network) => joined?.cluster.pollToken(network) ?? null,
-      keeperToken: (network) => joined?.cluster.keeperToken(network) ?? joined?.removed.token(network) ?? null,
+      keeperToken: (network) => joined?.cluster.keeperToken(network) ?? null,
     },
     polls: (network) => joined?.owned.has(network) === true,
     tells: (network) => joined?.keeper.keeps(network) === true,
@@ -167,6 +167,7 @@ function join(parts: RoleParts, { id, url, settings, clock, local, shown, isConf
         await Promise.all([silences.restore(), notifier.restore()])
         await notifier.adopt(names, store.certain)
       },
+      adoptLate: (incident) => notifier.adoptLate(incident, store.certain),
       leave: notifier.leave,
     },
     clock,
@@ -177,7 +178,7 @@ function join(parts: RoleParts, { id, url, settings, clock, local, shown, isConf
     shared,
     incidents,
     keeps: keeper.keeps,
-    onLate: keeper.adopt,
+    onLate: (incident) => void keeper.adopt(incident),
     onSilence: silences.learn,
     onAliases: (aliases) => gateway()?.learnAliases(aliases),
     clock,
@@ -196,6 +197,7 @@ function join(parts: RoleParts, { id, url, settings, clock, local, shown, isConf
     local,
     shown,
     standingOf: poller.standing,
+    removed: () => removed.kept(),
     isImpaired: () => observer.lastingReasons(clock.monotonic()).length > 0,
     storeStatus: () => ({ ...(store.status().remote ?? NOT_REMOTE), lagMs: shared.database.lagMs }),
     hooks: {
@@ -210,12 +212,9 @@ function join(parts: RoleParts, { id, url, settings, clock, local, shown, isConf
     },
   })
   const removed = createRemovedNetworks({
-    tables,
-    member: id,
-    leaseMs: settings.leaseMs,
     incidents,
     keeper,
-    store,
+    reads: store.certain,
     notifier,
     isConfigured,
     isAgreed: () =>

@@ -1,77 +1,72 @@
 import { type Clock, repeat, type Timer } from '../clock.ts'
 import { type Log, placeOf } from '../log.ts'
 import type { Notifier } from '../notify/notifier.ts'
+import { readNotification } from '../notify/stored-notification.ts'
 import type { Keeper } from '../poll/keeper.ts'
 import type { IncidentLog } from '../state/incident-log.ts'
-import type { ClusterTables, HeldLease } from '../store/cluster-tables.ts'
 import type { Store } from '../store/store.ts'
 
 /**
- * Closes the open incidents of networks that no member is configured with any more: those have no keeper. A member keeps
- * such a network until their ends are sent.
+ * Finds the networks that no member is configured with any more, and that have open incidents or messages to be sent: those
+ * have no keeper. One member keeps them until their incidents are closed and their messages sent.
  */
 export function createRemovedNetworks(deps: RemovedNetworksDeps) {
-  const { tables, member, leaseMs, incidents, keeper, store, clock, log } = deps
-  const tokens = new Map<string, number>()
-  const stopping = new AbortController()
+  const { incidents, keeper, notifier, isConfigured, clock, log } = deps
+  const kept = new Set<string>()
   let seen: ReadonlySet<string> = new Set()
+  /** Networks with messages that earlier members left; `null` while this member does not act for all. */
+  let unsent: Set<string> | null = null
   let timer: Timer | null = null
   let running: Promise<void> | null = null
 
-  async function close(network: string): Promise<void> {
-    const [lease] = await tables.claim(member, [{ kind: 'keep', vantage: '', network }], leaseMs)
-    if (lease === undefined) return
-    tokens.set(network, lease.token)
-    try {
-      await keeper.keep(network)
-      await store.flush()
-      await told(network)
-      log.info({ network }, 'closed the incidents of a network that was removed')
-    } finally {
-      await end(lease)
-    }
+  async function readUnsent(): Promise<Set<string>> {
+    const records = await deps.reads.notifications({ about: 'unfinished', limit: MOST_READ })
+    const waiting = records.flatMap((record) => (record.waiting ? (readNotification(record.value) ?? []) : []))
+    return new Set(waiting.flatMap(({ report }) => report?.network ?? []))
   }
 
-  /** Waits for what channels have to hear of it, as long as the lease certainly holds. */
-  async function told(network: string): Promise<void> {
-    const until = clock.monotonic() + leaseMs / 2
-    const waits = () => deps.notifier.status().waiting.some(({ report }) => report?.network === network)
-    while (waits() && clock.monotonic() < until && !stopping.signal.aborted) await clock.sleep(100, stopping.signal)
-  }
-
-  async function end(lease: HeldLease): Promise<void> {
-    await keeper.drop(lease.network)
-    tokens.delete(lease.network)
-    await tables.release(member, [lease])
+  function isDone(network: string): boolean {
+    if (!keeper.isReady(network) || incidents.open().some((one) => one.network === network)) return false
+    return !notifier.status().waiting.some(({ report }) => report?.network === network)
   }
 
   async function look(): Promise<void> {
-    const removed = deps.isAgreed()
-      ? new Set(incidents.open().flatMap(({ network }) => (deps.isConfigured(network) ? [] : [network])))
-      : new Set<string>()
-    // Members that reload one after the other differ for a moment without knowing it.
-    const again = [...removed].filter((network) => seen.has(network))
-    seen = removed
-    for (const network of again) {
-      await close(network).catch((error: unknown) =>
-        log.warn({ network, error: placeOf(error) }, 'incidents of a removed network stay open'),
-      )
+    for (const network of kept) {
+      if (!isConfigured(network) && !isDone(network)) continue
+      kept.delete(network)
+      unsent?.delete(network)
+      log.info({ network }, 'a network that was removed has no open incidents or messages any more')
     }
+    if (!deps.isAgreed()) {
+      unsent = null
+      seen = new Set()
+      return
+    }
+    unsent ??= await readUnsent()
+    const all = [...incidents.open().map(({ network }) => network), ...unsent]
+    const removed = new Set(all.filter((network) => !isConfigured(network)))
+    // Members that reload one after the other differ for a moment without knowing it.
+    for (const network of removed) if (seen.has(network)) kept.add(network)
+    seen = removed
   }
 
   return {
-    token: (network: string): number | null => tokens.get(network) ?? null,
+    /** Those that this member is to keep. */
+    kept: (): ReadonlySet<string> => kept,
 
     start(): void {
       timer = repeat(clock, LOOK_EVERY_MS, () => {
-        running ??= look().finally(() => {
-          running = null
-        })
+        running ??= look()
+          .catch((error: unknown) =>
+            log.debug({ error: placeOf(error) }, 'messages of removed networks cannot be read'),
+          )
+          .finally(() => {
+            running = null
+          })
       })
     },
 
     async stop(): Promise<void> {
-      stopping.abort()
       timer?.cancel()
       await running
     },
@@ -79,12 +74,10 @@ export function createRemovedNetworks(deps: RemovedNetworksDeps) {
 }
 
 export interface RemovedNetworksDeps {
-  readonly tables: Pick<ClusterTables, 'claim' | 'release'>
-  readonly member: string
-  readonly leaseMs: number
   readonly incidents: Pick<IncidentLog, 'open'>
-  readonly keeper: Pick<Keeper, 'keep' | 'drop'>
-  readonly store: Pick<Store, 'flush'>
+  readonly keeper: Pick<Keeper, 'isReady'>
+  /** Rejects if the data cannot be read. */
+  readonly reads: Pick<Store, 'notifications'>
   readonly notifier: Pick<Notifier, 'status'>
   readonly isConfigured: (network: string) => boolean
   /** Whether this member acts for all, and all live members have the same networks. */
@@ -94,3 +87,4 @@ export interface RemovedNetworksDeps {
 }
 
 const LOOK_EVERY_MS = 5000
+const MOST_READ = 50_000

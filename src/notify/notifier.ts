@@ -33,6 +33,8 @@ export interface Notifier {
   start(): void
   /** Loads what has not been sent about networks of which other daemons have told so far; rejects if that fails. */
   adopt(networks: ReadonlySet<string>, certain: Pick<Store, 'notifications'>): Promise<void>
+  /** Loads what was sent, and what was not, about an incident that another daemon stored late; rejects if that fails. */
+  adoptLate(incident: Incident, certain: Pick<Store, 'notifications'>): Promise<void>
   /** Forgets a network of which another daemon tells from now on. Resolves when what was in flight is stored as sent. */
   leave(network: string): Promise<void>
   /** The notifications of an incident's change, to be written with it. */
@@ -163,6 +165,13 @@ export function createNotifier(deps: NotifierDeps): Notifier {
       const gained = new Set([...networks].filter((name) => deps.tells?.(name) !== false))
       for (const network of gained) adopted.add(network)
       channelLines.restore(unfinished.filter(({ value }) => gained.has(readNotification(value)?.report?.network ?? '')))
+      for (const { sender } of lines.values()) sender.wake()
+    },
+
+    async adoptLate({ id, network }, certain) {
+      const records = await certain.notifications({ about: { incidents: [id] }, limit: MOST_RESTORED })
+      if (!tells(network)) return
+      channelLines.restore(records)
       for (const { sender } of lines.values()) sender.wake()
     },
 

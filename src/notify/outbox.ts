@@ -28,7 +28,7 @@ export class Outbox {
   restore(notifications: readonly Notification[], now: UnixMs, mono: number): void {
     for (const notification of notifications) {
       const { subject, state, type, report, before, createdAt, endedAt } = notification
-      if (state === 'superseded') continue
+      if (state === 'superseded' || (this.#waiting.knows(notification) && !this.#left.has(subject))) continue
       this.#heard.set(subject, { open: !isClosing(type), state: report?.state ?? before?.state ?? 'down' })
       this.#toldAt.set(subject, mono - Math.max(0, now - (endedAt ?? createdAt)))
       if (state !== 'waiting') {

@@ -14,6 +14,10 @@ export class WaitingList {
     return this.#chains.has(subject)
   }
 
+  knows({ subject, id }: Notification): boolean {
+    return this.of(subject).some(({ notification }) => notification.id === id)
+  }
+
   subjects(): string[] {
     return [...this.#chains.keys()]
   }

@@ -60,6 +60,7 @@ export function createKeeper(deps: KeeperDeps) {
     const maintained = maintainedIn(saved)
     for (const one of gained) {
       const { name, recorder } = one
+      for (const incident of one.late) await notifier.adoptLate(incident)
       if (kept.get(name) !== one) continue
       incidents.forget(name)
       configureRecorder(one)
@@ -85,6 +86,22 @@ export function createKeeper(deps: KeeperDeps) {
     loading = null
   }
 
+  async function adoptLate(one: KeptNetwork, incident: Incident): Promise<void> {
+    const isKept = () => kept.get(one.name) === one && !stopping.signal.aborted
+    let isHeard = false
+    while (!isHeard && isKept()) {
+      try {
+        await notifier.adoptLate(incident)
+        isHeard = true
+      } catch {
+        await clock.sleep(READ_AGAIN_MS, stopping.signal)
+      }
+    }
+    if (!isKept() || incidents.recentOf(incident.id) !== undefined) return
+    one.recorder.adopt(incident)
+    retain(one)
+  }
+
   const unready = () => [...kept.values()].filter(({ isReady }) => !isReady)
 
   /** Stores the merged state at each change, and once per interval, so that it holds until the next one. */
@@ -105,6 +122,9 @@ export function createKeeper(deps: KeeperDeps) {
   return {
     /** Whether it keeps the network: its incidents are then written by no other member. */
     keeps: (network: string): boolean => kept.has(network),
+
+    /** Whether the incidents of earlier keepers are continued. */
+    isReady: (network: string): boolean => kept.get(network)?.isReady === true,
 
     configure(networks: readonly PolledNetwork[]): void {
       configured = new Map(networks.map((one) => [one.network.name, one]))
@@ -127,10 +147,10 @@ export function createKeeper(deps: KeeperDeps) {
       await loading
     },
 
-    /** An earlier keeper may have stored an incident late: it had waited for the database. */
-    adopt(incident: Incident): void {
+    /** An earlier keeper may have stored an incident late: it had waited for the database. Never rejects. */
+    async adopt(incident: Incident): Promise<void> {
       const one = kept.get(incident.network)
-      if (one?.isReady === true) one.recorder.adopt(incident)
+      if (one?.isReady === true) await adoptLate(one, incident)
       else one?.late.push(incident)
     },
 
@@ -182,6 +202,8 @@ export interface KeeperDeps extends Pick<IncidentRecorderDeps, 'notify'>, Omit<H
   readonly notifier: {
     /** Loads what has not been sent about the networks' incidents. */
     adopt(networks: ReadonlySet<string>): Promise<void>
+    /** Loads what was sent, and what was not, about one incident. */
+    adoptLate(incident: Incident): Promise<void>
     leave(network: string): Promise<void>
   }
   readonly clock: Clock

@@ -69,7 +69,14 @@ export function createIncidentLog(): WritableIncidentLog {
         if (key !== null) byEndpoint.set(key, incident)
       } else {
         open.delete(incident.id)
-        if (key !== null && byEndpoint.get(key)?.id === incident.id) byEndpoint.delete(key)
+        if (key !== null && byEndpoint.get(key)?.id === incident.id) {
+          // A second one, which another daemon has opened, is closed as part of the first.
+          const other = [...open.values()].find(
+            ({ network, endpoint }) => network === incident.network && endpoint === incident.endpoint,
+          )
+          if (other === undefined) byEndpoint.delete(key)
+          else byEndpoint.set(key, other)
+        }
       }
       for (const listener of listeners) listener(incident)
     },

@@ -592,6 +592,33 @@ describe('of two daemons with one store', () => {
     expect(first.notifier.status().waiting).toEqual([])
   })
 
+  test('what the first has queued about an incident that it stored late is sent once, with its end', async () => {
+    const sink = await startSink()
+    sink.status = 500
+    const { store } = await opened({ path: ':memory:' })
+    const first = await setUp(hookOf(sink), store, { tells: () => true, member: 'first' })
+    const second = await setUp(hookOf(sink), store, { tells: () => true, member: 'second' })
+    await first.notifier.adopt(AVALANCHE, store)
+    await second.notifier.adopt(AVALANCHE, store)
+    first.put(incident())
+    await until(() => first.notifier.status().channels[0]?.failing === true, 'the first one tried')
+    await first.notifier.stop()
+    sink.status = 200
+
+    await second.notifier.adoptLate(incident(), store)
+    await second.notifier.adoptLate(incident(), store)
+    expect(second.notifier.status().waiting).toMatchObject([{ type: 'incident.opened' }])
+    second.put(incident({ closedAt: START + 600_000, absorbedBy: 'other' }))
+    await until(() => second.notifier.status().waiting.length === 0, 'nothing waits')
+    await second.clock.advance(10_000)
+
+    expect(sink.bodies.map(({ type }) => type).at(-1)).toBe('incident.closed')
+    expect(new Set(sink.bodies.map(({ type }) => type)).size).toBe(sink.bodies.length)
+    await store.flush()
+    const rows = await store.notifications({ about: 'latest', limit: 9 })
+    expect(rows.map(({ waiting }) => waiting)).not.toContain(true)
+  })
+
   test('an open incident is not told again before it is known what channels have heard', async () => {
     const sink = await startSink()
     const { store } = await opened({ path: ':memory:' })

@@ -63,6 +63,10 @@ async function house({
     },
     notifier: {
       adopt: async (names) => void told.push(`adopts ${[...names].join(', ')}`),
+      async adoptLate({ id }) {
+        if (database.isAway) throw new Error('away')
+        told.push(`adopts ${id}`)
+      },
       leave: async (name) => void told.push(`leaves ${name}`),
     },
     clock,
@@ -166,14 +170,16 @@ test('a place that joins in without a change of the state is named too, without 
 })
 
 test('an incident that an earlier keeper stored late becomes part of the one that is open', async () => {
-  const { keep, keeper, say, stored, incidents } = await house()
+  const { keep, keeper, say, stored, incidents, told } = await house()
   await keep()
   await say({ fra1: 'down' })
   const [own] = incidents.open()
   const late = incident({ id: 'late', network: 'ethereum', endpoint: 'own' })
 
-  keeper.adopt(late)
+  await keeper.adopt(late)
 
+  expect(told).toEqual(['adopts ethereum', 'down', 'adopts late', 'down closed'])
+  expect(incidents.of({ network: 'ethereum', name: 'own' })).toEqual(own)
   expect(incidents.open()).toEqual([own])
   expect(incidents.recentOf('late')).toMatchObject({ absorbedBy: own?.id, closedAt: expect.any(Number) })
   expect(await stored()).toMatchObject([{ id: own?.id, closedAt: null }])
@@ -184,7 +190,7 @@ test('an incident that an earlier keeper stored late ends when its endpoint is f
   await keep()
   await say({ fra1: 'up' })
 
-  keeper.adopt(incident({ id: 'late', network: 'ethereum', endpoint: 'own' }))
+  await keeper.adopt(incident({ id: 'late', network: 'ethereum', endpoint: 'own' }))
   await say({ fra1: 'up' })
 
   expect(await stored()).toMatchObject([{ id: 'late', closedAt: expect.any(Number) }])
@@ -205,7 +211,7 @@ test('an incident that is stored late, after those of before were read and befor
   store.savedHealth = async () => {
     await areRead
     store.saveIncident(incidentRecord(late))
-    keeper.adopt(late)
+    void keeper.adopt(late)
     return savedHealth()
   }
 

@@ -57,7 +57,7 @@ async function createCluster(vantages: readonly string[], asRead: (value: unknow
     hearsOthers: () => true,
     leaseMs: 0,
     notify: () => [],
-    notifier: { adopt: async () => undefined, leave: async () => undefined },
+    notifier: { adopt: async () => undefined, adoptLate: async () => undefined, leave: async () => undefined },
     clock,
     log: silentLog,
   })
