@@ -191,7 +191,7 @@ export interface LeasesDeps {
   readonly self: () => LiveMember
   /** Those that this member monitors. */
   readonly networks: () => readonly SharedNetwork[]
-  /** Others that it keeps as soon as nobody else does. */
+  /** Networks that are not monitored any more: it claims those of them that no other member keeps. */
   readonly removed?: (() => ReadonlySet<string>) | undefined
   readonly hooks: {
     readonly onClaimed: (lease: HeldLease) => void

@@ -112,7 +112,7 @@ test.skipIf(skip)(
     const member = { url, vantage: 'fra1', nodes: nodes(), notify }
     const before = await startMember({ ...member, networks: ['net', 'two'] })
     for (const name of ['a', 'b'] as const) nodes().of('fra1', name).inject({ kind: 'http', status: 503 })
-    await until(async () => (await rows('SELECT 1 FROM notifications WHERE NOT waiting')).length === 4, 'four are told')
+    await until(async () => (await rows('SELECT 1 FROM notifications WHERE NOT waiting')).length === 4, 'four are sent')
     sink.status = 503
     await before.stop()
 
@@ -132,7 +132,7 @@ test.skipIf(skip)(
     sink.types.clear()
     await startMember(member)
     await until(() => sink.types.size >= 2, 'both ends arrive')
-    await until(async () => (await holders()).length === 0, 'nobody keeps it any more')
+    await until(async () => (await holders()).length === 0, 'no member keeps it any more')
 
     expect([...sink.types.values()]).toEqual(['incident.closed', 'incident.closed'])
     expect(await rows('SELECT 1 FROM notifications WHERE waiting')).toEqual([])
