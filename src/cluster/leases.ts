@@ -88,10 +88,8 @@ export function createLeases({ clock, tables, leaseMs, self, networks, removed, 
       isOverdue,
     })
     const others = kind === 'keep' ? (removed?.() ?? NONE) : NONE
-    const gone = [...held.values()].filter(
-      ({ lease: { kind: of, network } }) =>
-        of === kind && !known.some(({ name }) => name === network) && !others.has(network),
-    )
+    const lasting = new Set([...known.map(({ name }) => name), ...others])
+    const gone = [...held.values()].filter(({ lease }) => lease.kind === kind && !lasting.has(lease.network))
     // Handing over takes a while, in which nothing is renewed.
     if (plan.release.length > 0) await renew(me)
     const given = plan.release.flatMap((network) => held.get(keyOf({ kind, vantage, network })) ?? [])

@@ -167,7 +167,7 @@ function join(parts: RoleParts, { id, url, settings, clock, local, shown, isConf
         await Promise.all([silences.restore(), notifier.restore()])
         await notifier.adopt(names, store.certain)
       },
-      adoptLate: (incident) => notifier.adoptLate(incident, store.certain),
+      adoptLate: ({ id, network }) => notifier.adopt(new Set([network]), store.certain, { incidents: [id] }),
       leave: notifier.leave,
     },
     clock,

@@ -4,7 +4,7 @@ import type { Incident } from '../core/incident/incident.ts'
 import type { Log } from '../log.ts'
 import type { Board } from '../state/board.ts'
 import type { IncidentLog } from '../state/incident-log.ts'
-import type { NotificationRecord, Store } from '../store/store.ts'
+import type { NotificationQuery, NotificationRecord, Store } from '../store/store.ts'
 import { createChannelLines } from './channel-lines.ts'
 import type { GatewayWatchDeps } from './gateway-watch.ts'
 import { createHeartbeat } from './heartbeat.ts'
@@ -31,10 +31,15 @@ export interface Notifier {
   restore(): Promise<void>
   /** Starts to send. */
   start(): void
-  /** Loads what has not been sent about networks of which other daemons have told so far; rejects if that fails. */
-  adopt(networks: ReadonlySet<string>, certain: Pick<Store, 'notifications'>): Promise<void>
-  /** Loads what was sent, and what was not, about an incident that another daemon stored late; rejects if that fails. */
-  adoptLate(incident: Incident, certain: Pick<Store, 'notifications'>): Promise<void>
+  /**
+   * Loads what has not been sent about networks of which other daemons have told so far, or only what is `about` an incident
+   * that one of them stored late; rejects if that fails.
+   */
+  adopt(
+    networks: ReadonlySet<string>,
+    certain: Pick<Store, 'notifications'>,
+    about?: NotificationQuery['about'],
+  ): Promise<void>
   /** Forgets a network of which another daemon tells from now on. Resolves when what was in flight is stored as sent. */
   leave(network: string): Promise<void>
   /** The notifications of an incident's change, to be written with it. */
@@ -160,18 +165,11 @@ export function createNotifier(deps: NotifierDeps): Notifier {
       if (timer !== null) for (const { sender } of lines.values()) sender.wake()
     },
 
-    async adopt(networks, certain) {
-      const unfinished = await certain.notifications({ about: 'unfinished', limit: MOST_RESTORED })
+    async adopt(networks, certain, about = 'unfinished') {
+      const found = await certain.notifications({ about, limit: MOST_RESTORED })
       const gained = new Set([...networks].filter((name) => deps.tells?.(name) !== false))
       for (const network of gained) adopted.add(network)
-      channelLines.restore(unfinished.filter(({ value }) => gained.has(readNotification(value)?.report?.network ?? '')))
-      for (const { sender } of lines.values()) sender.wake()
-    },
-
-    async adoptLate({ id, network }, certain) {
-      const records = await certain.notifications({ about: { incidents: [id] }, limit: MOST_RESTORED })
-      if (!tells(network)) return
-      channelLines.restore(records)
+      channelLines.restore(found.filter(({ value }) => gained.has(readNotification(value)?.report?.network ?? '')))
       for (const { sender } of lines.values()) sender.wake()
     },
 

@@ -88,14 +88,13 @@ export function createKeeper(deps: KeeperDeps) {
 
   async function adoptLate(one: KeptNetwork, incident: Incident): Promise<void> {
     const isKept = () => kept.get(one.name) === one && !stopping.signal.aborted
-    let isHeard = false
-    while (!isHeard && isKept()) {
-      try {
-        await notifier.adoptLate(incident)
-        isHeard = true
-      } catch {
-        await clock.sleep(READ_AGAIN_MS, stopping.signal)
-      }
+    while (isKept()) {
+      const isHeard = await notifier.adoptLate(incident).then(
+        () => true,
+        () => false,
+      )
+      if (isHeard) break
+      await clock.sleep(READ_AGAIN_MS, stopping.signal)
     }
     if (!isKept() || incidents.recentOf(incident.id) !== undefined) return
     one.recorder.adopt(incident)
@@ -103,21 +102,6 @@ export function createKeeper(deps: KeeperDeps) {
   }
 
   const unready = () => [...kept.values()].filter(({ isReady }) => !isReady)
-
-  /** Stores the merged state at each change, and once per interval, so that it holds until the next one. */
-  function save(one: KeptNetwork, { key, health, places }: BoardEntry, verdict: Verdict, now: UnixMs): void {
-    const fresh = isFresh(verdict, health.conditions)
-    const counted = places.flatMap((place) => (place.counted ? place.vantage : [])).join(' ')
-    const last = one.saved.get(key)
-    const isSame = last?.verdict === verdict && last.fresh === fresh
-    const isRecent = isSame && now - last.at < health.endpoint.intervalMs
-    one.saved.set(key, { verdict, fresh, counted, at: isRecent ? last.at : now })
-    if (isRecent) return
-    // Dated back only where the same places changed their word. Where others count, the places before were right until now.
-    const isDatedBack = last === undefined || (last.verdict !== verdict && last.counted === counted)
-    const since = isDatedBack ? Math.min(Math.max(health.since, one.since), now) : now
-    deps.saveMerged({ endpoint: key, at: now, since, state: verdict, fresh })
-  }
 
   return {
     /** Whether it keeps the network: its incidents are then written by no other member. */
@@ -180,7 +164,8 @@ export function createKeeper(deps: KeeperDeps) {
         if (places.isAwaited(entry, now) || (verdict !== 'up' && isEarly(entry))) continue
         one.judged.set(key, health)
         one.recorder.judged(judged, entry, health.lastPolledAt ?? now, now, sharing.get(key) ?? null)
-        save(one, entry, verdict, now)
+        const merged = toSave(one, entry, verdict, now)
+        if (merged !== null) deps.saveMerged(merged)
       }
     },
 
@@ -247,6 +232,26 @@ function followChanges(board: KeeperDeps['board'], kept: ReadonlyMap<string, Kep
     if (entry !== undefined) one.changed?.add(entry)
     else if (verdictChanged) one.changed = null
   })
+}
+
+/** The merged state is stored at each change, and once per interval, so that it holds until the next one; else `null`. */
+function toSave(
+  { saved, since: keptSince }: KeptNetwork,
+  { key, health, places }: BoardEntry,
+  verdict: Verdict,
+  now: UnixMs,
+): MergedRecord | null {
+  const fresh = isFresh(verdict, health.conditions)
+  const counted = places.flatMap((place) => (place.counted ? place.vantage : [])).join(' ')
+  const last = saved.get(key)
+  const isSame = last?.verdict === verdict && last.fresh === fresh
+  const isRecent = isSame && now - last.at < health.endpoint.intervalMs
+  saved.set(key, { verdict, fresh, counted, at: isRecent ? last.at : now })
+  if (isRecent) return null
+  // Dated back only where the same places changed their word. Where others count, the places before were right until now.
+  const isDatedBack = last === undefined || (last.verdict !== verdict && last.counted === counted)
+  const since = isDatedBack ? Math.min(Math.max(health.since, keptSince), now) : now
+  return { endpoint: key, at: now, since, state: verdict, fresh }
 }
 
 /** Endpoints whose merged health is not recorded yet. */

@@ -605,15 +605,17 @@ describe('of two daemons with one store', () => {
     await first.notifier.stop()
     sink.status = 200
 
-    await second.notifier.adoptLate(incident(), store)
-    await second.notifier.adoptLate(incident(), store)
+    const about = { incidents: [incident().id] }
+    await second.notifier.adopt(AVALANCHE, store, about)
+    await second.notifier.adopt(AVALANCHE, store, about)
     expect(second.notifier.status().waiting).toMatchObject([{ type: 'incident.opened' }])
     second.put(incident({ closedAt: START + 600_000, absorbedBy: 'other' }))
     await until(() => second.notifier.status().waiting.length === 0, 'nothing waits')
     await second.clock.advance(10_000)
 
-    expect(sink.bodies.map(({ type }) => type).at(-1)).toBe('incident.closed')
-    expect(new Set(sink.bodies.map(({ type }) => type)).size).toBe(sink.bodies.length)
+    const types = sink.bodies.map(({ type }) => type)
+    expect(types.filter((type) => type === 'incident.closed')).toHaveLength(1)
+    expect(types.at(-1)).toBe('incident.closed')
     await store.flush()
     const rows = await store.notifications({ about: 'latest', limit: 9 })
     expect(rows.map(({ waiting }) => waiting)).not.toContain(true)
