@@ -35,7 +35,8 @@ export function createRemovedNetworks(deps: RemovedNetworksDeps) {
       if (!isConfigured(network) && !isDone(network)) continue
       kept.delete(network)
       unsent?.delete(network)
-      log.info({ network }, 'a network that was removed has no open incidents or messages any more')
+      if (isConfigured(network)) continue
+      log.info({ network }, 'a removed network has no open incidents or messages any more')
     }
     if (!deps.isAgreed()) {
       unsent = null

@@ -31,7 +31,8 @@ export function createIncidentLog(): WritableIncidentLog {
   /** In the order of their latest changes. */
   const recent = new Map<string, Incident>()
   const open = new Map<string, Incident>()
-  const byEndpoint = new Map<EndpointKey, Incident>()
+  /** Open ones. A second one, which another daemon has opened, is closed as part of the first. */
+  const byEndpoint = new Map<EndpointKey, readonly Incident[]>()
   const listeners = new Set<(incident: Incident) => void>()
 
   return {
@@ -42,7 +43,7 @@ export function createIncidentLog(): WritableIncidentLog {
 
     recent: () => [...recent.values()],
     recentOf: (id) => recent.get(id),
-    of: ({ network, name }) => byEndpoint.get(`${network}/${name}`) ?? null,
+    of: ({ network, name }) => byEndpoint.get(`${network}/${name}`)?.at(-1) ?? null,
 
     subscribe(listener) {
       listeners.add(listener)
@@ -50,9 +51,10 @@ export function createIncidentLog(): WritableIncidentLog {
     },
 
     forget(network) {
-      for (const known of [recent, open, byEndpoint]) {
-        for (const [key, incident] of known) if (incident.network === network) known.delete(key)
+      for (const known of [recent, open]) {
+        for (const [id, incident] of known) if (incident.network === network) known.delete(id)
       }
+      for (const [key, [first]] of byEndpoint) if (first?.network === network) byEndpoint.delete(key)
     },
 
     put(incident) {
@@ -62,21 +64,15 @@ export function createIncidentLog(): WritableIncidentLog {
         if (recent.size <= MAX_RECENT) break
         recent.delete(oldest)
       }
-      const key =
-        incident.endpoint === null ? null : endpointKey({ network: incident.network, name: incident.endpoint })
-      if (incident.closedAt === null) {
-        open.set(incident.id, incident)
-        if (key !== null) byEndpoint.set(key, incident)
-      } else {
-        open.delete(incident.id)
-        if (key !== null && byEndpoint.get(key)?.id === incident.id) {
-          // A second one, which another daemon has opened, is closed as part of the first.
-          const other = [...open.values()].find(
-            ({ network, endpoint }) => network === incident.network && endpoint === incident.endpoint,
-          )
-          if (other === undefined) byEndpoint.delete(key)
-          else byEndpoint.set(key, other)
-        }
+      const isOpen = incident.closedAt === null
+      if (isOpen) open.set(incident.id, incident)
+      else open.delete(incident.id)
+      if (incident.endpoint !== null) {
+        const key = endpointKey({ network: incident.network, name: incident.endpoint })
+        const others = (byEndpoint.get(key) ?? []).filter(({ id }) => id !== incident.id)
+        const now = isOpen ? [...others, incident] : others
+        if (now.length > 0) byEndpoint.set(key, now)
+        else byEndpoint.delete(key)
       }
       for (const listener of listeners) listener(incident)
     },
