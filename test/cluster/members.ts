@@ -3,6 +3,7 @@ import { systemClock } from '../../src/clock.ts'
 import { createChain, type SimulatedChain } from '../../src/simulator/chain.ts'
 import { type SimulatedNode, startSimulatedNode } from '../../src/simulator/node.ts'
 import { type RunningDaemon, removeFolder, startDaemon, temporaryFolder, until } from '../support/daemon.ts'
+import { freePort } from '../support/free-port.ts'
 import { hasPostgres, type PostgresServer, startPostgres } from '../support/postgres.ts'
 import { startRelay } from '../support/relay.ts'
 
@@ -115,7 +116,7 @@ export async function startNodes(vantages: readonly string[]): Promise<Nodes> {
         kind: { family: 'ethereum' },
         name,
         host: HOSTS[at] ?? '127.0.0.1',
-        port: 0,
+        port: await freePort(),
         onRequest: () => requests.get(name)?.push(performance.now()),
       })
       nodes.set(`${vantage} ${name}`, node)

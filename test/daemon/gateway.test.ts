@@ -4,6 +4,7 @@ import { systemClock } from '../../src/clock.ts'
 import { createChain } from '../../src/simulator/chain.ts'
 import { type SimulatedNode, startSimulatedNode } from '../../src/simulator/node.ts'
 import { type DaemonOptions, type RunningDaemon, removeFolder, startDaemon, until } from '../support/daemon.ts'
+import { freePort } from '../support/free-port.ts'
 
 const WALLET = 'wallet-0123456789abcdef'
 const OPERATOR = 'operator-0123456789abcdef'
@@ -22,7 +23,9 @@ async function startNodes(): Promise<void> {
     ['egld-a', { family: 'multiversx', kind: 'proxy' }, sharded],
   ] as const
   nodes = await Promise.all(
-    kinds.map(([name, kind, of]) => startSimulatedNode({ clock: systemClock, chain: of, kind, name })),
+    kinds.map(async ([name, kind, of]) =>
+      startSimulatedNode({ clock: systemClock, chain: of, kind, name, port: await freePort() }),
+    ),
   )
 }
 

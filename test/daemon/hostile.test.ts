@@ -4,6 +4,7 @@ import { createChain } from '../../src/simulator/chain.ts'
 import { BAD_HEIGHTS, type Fault } from '../../src/simulator/fault.ts'
 import { type SimulatedNode, startSimulatedNode } from '../../src/simulator/node.ts'
 import { type RunningDaemon, removeFolder, startDaemon, until } from '../support/daemon.ts'
+import { freePort } from '../support/free-port.ts'
 
 const GIB = 2 ** 30
 
@@ -44,7 +45,10 @@ beforeAll(async () => {
   const all = [...honest, ...ATTACKS.map(([name]) => name), ...HARMLESS.map(([name]) => name)]
   nodes = new Map(
     await Promise.all(
-      all.map(async (name) => [name, await startSimulatedNode({ clock: systemClock, chain, kind, name })] as const),
+      all.map(async (name) => {
+        const port = await freePort()
+        return [name, await startSimulatedNode({ clock: systemClock, chain, kind, name, port })] as const
+      }),
     ),
   )
   // It was another chain's all along; one that becomes so is in anvil.test.ts.

@@ -3,6 +3,7 @@ import { systemClock } from '../../src/clock.ts'
 import { createChain, type SimulatedChain } from '../../src/simulator/chain.ts'
 import { type SimulatedNode, startSimulatedNode } from '../../src/simulator/node.ts'
 import { type RunningDaemon, removeFolder, startDaemon, temporaryFolder, until } from '../support/daemon.ts'
+import { freePort } from '../support/free-port.ts'
 
 interface IncidentView {
   readonly id: string
@@ -23,14 +24,14 @@ let chain: SimulatedChain
 let nodes: Record<keyof typeof HOSTS, SimulatedNode>
 const daemons: RunningDaemon[] = []
 
-function start(name: keyof typeof HOSTS, port = 0): Promise<SimulatedNode> {
+async function start(name: keyof typeof HOSTS, port?: number): Promise<SimulatedNode> {
   return startSimulatedNode({
     clock: systemClock,
     chain,
     kind: { family: 'ethereum' },
     name,
     host: HOSTS[name],
-    port,
+    port: port ?? (await freePort()),
   })
 }
 

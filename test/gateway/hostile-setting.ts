@@ -8,6 +8,7 @@ import type { CallerSettings } from '../../src/gateway/request/callers.ts'
 import type { ListenerOptions } from '../../src/gateway/request/listener.ts'
 import { createGatewayService, type GatewayService } from '../../src/gateway/service.ts'
 import { Secret } from '../../src/secret.ts'
+import { freePort } from '../support/free-port.ts'
 import { recordingLog } from '../support/log.ts'
 import { endpoint, network } from '../support/network.ts'
 import { createWorld } from '../support/world.ts'
@@ -95,7 +96,7 @@ async function startRecordingNode(name: string, asked: Asked[]): Promise<string>
       response.end(`{"jsonrpc":"2.0","id":${id},"result":${result}}`)
     })
   })
-  await once(server.listen(0, '127.0.0.1'), 'listening')
+  await once(server.listen(await freePort(), '127.0.0.1'), 'listening')
   onTestFinished(async () => {
     server.closeAllConnections()
     await new Promise((resolve) => server.close(resolve))

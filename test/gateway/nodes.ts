@@ -13,6 +13,7 @@ import { createForwarder, type Forwarder } from '../../src/gateway/failover/forw
 import type { Reply, UpstreamRequest } from '../../src/gateway/upstream-request.ts'
 import { Cancellation } from '../../src/gateway/upstream-request.ts'
 import { Secret } from '../../src/secret.ts'
+import { freePort } from '../support/free-port.ts'
 import { bad, endpoint, good, head, network } from '../support/network.ts'
 import { createWorld, type World } from '../support/world.ts'
 
@@ -49,7 +50,7 @@ export async function startBareNode(answering: Answering): Promise<BareNode> {
     response.setHeader('content-type', 'application/json')
     response.end(`{"jsonrpc":"2.0","id":${it.id},"result":${JSON.stringify(result)}}`)
   }
-  await once(server.listen(0, '127.0.0.1'), 'listening')
+  await once(server.listen(await freePort(), '127.0.0.1'), 'listening')
   const stop = async () => {
     server.closeAllConnections()
     await new Promise((resolve) => server.close(resolve))

@@ -64,8 +64,8 @@ describe.skipIf(!isPossible)('three daemons in two places', () => {
     const url = await postgres.createDatabase()
     const chain = createChain({ clock: systemClock, seed: 'places', blockTimeMs: 1000 })
     nodes = await Promise.all(
-      ['own-1', 'own-2', 'own-2', 'own-3'].map((name) =>
-        startSimulatedNode({ clock: systemClock, chain, kind: { family: 'ethereum' }, name }),
+      ['own-1', 'own-2', 'own-2', 'own-3'].map(async (name) =>
+        startSimulatedNode({ clock: systemClock, chain, kind: { family: 'ethereum' }, name, port: await freePort() }),
       ),
     )
     for (const node of nodes) cleanups.push(() => node.stop())

@@ -7,6 +7,7 @@ import { createChain } from '../../src/simulator/chain.ts'
 import { type NodeOptions, type SimulatedNode, startSimulatedNode } from '../../src/simulator/node.ts'
 import { createAuthority } from '../nodes/certificates.ts'
 import { type RunningDaemon, removeFolder, startDaemon, temporaryFolder, until } from '../support/daemon.ts'
+import { freePort } from '../support/free-port.ts'
 import { type Relay, startRelay, startTlsFront } from './relay.ts'
 
 /** Two daemons with simulated nodes: most faults have their own network on the first; the second is for faults of Heartline itself. */
@@ -101,7 +102,8 @@ async function begin(disk: boolean, cleanups: (() => unknown)[]): Promise<Rehear
     const endpoints: object[] = []
     for (const [at, name] of names.entries()) {
       const host = hosts?.[at]
-      const node = await startSimulatedNode({ clock: systemClock, chain, kind, name, ...(host ? { host } : {}) })
+      const port = await freePort()
+      const node = await startSimulatedNode({ clock: systemClock, chain, kind, name, port, ...(host ? { host } : {}) })
       nodes.set(`${network}/${name}`, node)
       cleanups.push(() => node.stop())
       endpoints.push({ name, url: node.url, ...(network === 'sync' ? { beacon_url: node.url } : {}) })

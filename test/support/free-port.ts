@@ -2,11 +2,16 @@ import { createServer } from 'node:net'
 
 /** The system gives no port below 32768 to a connection, or to a server that leaves the choice to it. */
 const LOWEST = 12_000
-const COUNT = 20_000
+/** Workers take turns only after so many. */
+const SLOTS = 100
+const PER_SLOT = 200
+/** Each worker has ports of its own: no other test listens where a node of this one has stopped. */
+const slot = Number(process.env['VITEST_POOL_ID'] ?? process.pid) % SLOTS
+let taken = Math.floor(Math.random() * PER_SLOT)
 
-/** A port on loopback for a program that needs a fixed one: it stays free while that program is stopped. */
+/** A port on loopback for a server that stops while others still send to it: it stays free until many more were taken. */
 export async function freePort(): Promise<number> {
-  const port = LOWEST + Math.floor(Math.random() * COUNT)
+  const port = LOWEST + slot * PER_SLOT + (taken++ % PER_SLOT)
   const isFree = await new Promise<boolean>((resolve) => {
     const server = createServer()
       .once('error', () => resolve(false))

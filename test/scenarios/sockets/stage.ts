@@ -11,6 +11,7 @@ import {
   startDaemon,
   until,
 } from '../../support/daemon.ts'
+import { freePort } from '../../support/free-port.ts'
 
 /** Long enough that a healthy node on a busy machine does not miss two deadlines in a row. */
 export const INTERVAL_MS = 1000
@@ -88,7 +89,8 @@ export async function openTheatre(casts: Readonly<Record<string, Cast>>): Promis
     for (const name of names) {
       const key = `${network}/${name}`
       const onRequest = () => void askedAt.set(key, systemClock.now())
-      const node = await startSimulatedNode({ clock: systemClock, chain, kind: { family }, name, onRequest })
+      const port = await freePort()
+      const node = await startSimulatedNode({ clock: systemClock, chain, kind: { family }, name, port, onRequest })
       nodes.set(key, node)
       endpoints.push({ name, url: node.url })
     }
