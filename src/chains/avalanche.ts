@@ -32,13 +32,14 @@ type LivenessMethod = NonNullable<ChainMemory['livenessMethod']>
 
 /** Asks for the node's health. Providers, and nodes with `api-health-enabled: false`, do not offer it. */
 function* avalancheLiveness(_target: ChainTarget, _shard: Shard, memory: ChainMemory, now: number): Inquiry<Liveness> {
-  const refusedAt = memory.refusals.get(HEALTH_PATH)
+  const refusedAt = memory.refusals?.get(HEALTH_PATH)
   if (refusedAt !== undefined && now - refusedAt < ASK_AGAIN_MS) return NOT_OFFERED
   const reading = yield* askEither(memory)
   if (reading.ok || !isRefusal(reading.failure)) {
-    memory.refusals.delete(HEALTH_PATH)
+    memory.refusals?.delete(HEALTH_PATH)
     return reading
   }
+  memory.refusals ??= new Map()
   memory.refusals.set(HEALTH_PATH, now)
   return NOT_OFFERED
 }

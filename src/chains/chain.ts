@@ -65,10 +65,10 @@ export interface ChainMemory {
   doubted: boolean
   /** The last request for the chain id was not answered in time: the next one is sent together with that for a block. */
   isChainIdLate: boolean
-  /** MultiversX: the last hash whose block was also read by hash, by shard. */
-  seenHashes: Map<Shard, string>
-  /** When the node last refused a question that it does not offer, by the question's name, in monotonic time. */
-  readonly refusals: Map<string, number>
+  /** MultiversX: the last hash whose block was also read by hash, by shard; `null` if none was. */
+  seenHashes: Map<Shard, string> | null
+  /** When the node last refused a question that it does not offer, by the question's name, in monotonic time; `null` if never. */
+  refusals: Map<string, number> | null
   /** The client that the node named, and when it was asked, in monotonic time; `null` until then. */
   client: { readonly value: NodeClient | null; readonly askedAt: number } | null
   /** The last JSON-RPC id. Each request has a new id, so that a cached response is noticed. */
@@ -83,8 +83,8 @@ export function newChainMemory(recentBlocks = createRecentBlocks()): ChainMemory
     verifiedAt: null,
     doubted: false,
     isChainIdLate: false,
-    seenHashes: new Map(),
-    refusals: new Map(),
+    seenHashes: null,
+    refusals: null,
     client: null,
     lastId: 0,
     recentBlocks,

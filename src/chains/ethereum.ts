@@ -32,7 +32,8 @@ function* evmLiveness({ rpcPath }: ChainTarget, _shard: Shard, memory: ChainMemo
     ok: true,
     value: {
       healthy: checks.every(({ healthy }) => healthy),
-      checks,
+      // A copy has no room for more; that of an array that has grown takes more memory than the checks.
+      checks: [...checks],
       heartbeatAt: null,
       report: { sync: valueOf(sync), peers: valueOf(peers), client, consensus: null },
     },

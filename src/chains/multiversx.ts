@@ -24,13 +24,14 @@ function* shardHead(target: ChainTarget, shard: Shard, memory: ChainMemory): Con
   // The status may be one block ahead of the block store, and a missing block is reported as an internal issue.
   const isMissing = !newest.ok && newest.failure.kind === 'rpc' && nonce.value > 0
   const found = isMissing ? yield* blockByNonce(part, nonce.value - 1, shard) : newest
-  if (!found.ok || memory.seenHashes.get(shard) === found.value.hash) return found
+  if (!found.ok || memory.seenHashes?.get(shard) === found.value.hash) return found
   const { hash, height } = found.value
   const again = readBlock(readData(yield get(`/block${part}/by-hash/${hash}`)), shard)
   if (!again.ok) return again
   if (again.value.hash !== hash || again.value.height !== height) {
     return malformed('the block by hash is another block than by nonce')
   }
+  memory.seenHashes ??= new Map()
   memory.seenHashes.set(shard, hash)
   return found
 }

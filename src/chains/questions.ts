@@ -11,7 +11,7 @@ export function* ask<T>(
   { name, ask }: Question<T>,
   { memory, now, checks }: Questionnaire,
 ): Generator<NodeRequest, Answer<T>, Reading<NodeAnswer>> {
-  const refusedAt = memory.refusals.get(name)
+  const refusedAt = memory.refusals?.get(name)
   if (refusedAt !== undefined && now - refusedAt < ASK_AGAIN_MS) {
     checks.push(notOffered(name))
     return NOT_OFFERED
@@ -21,12 +21,13 @@ export function* ask<T>(
   const reading = answer.ok ? read(answer.value) : answer
   const checkedAt = answer.ok ? answer.value.receivedAt : null
   if (reading.ok) {
-    memory.refusals.delete(name)
+    memory.refusals?.delete(name)
     checks.push(newCheck(name, null, checkedAt))
     return { kind: 'told', value: reading.value }
   }
   const { failure } = reading
   if (answer.ok && isRefusal(failure)) {
+    memory.refusals ??= new Map()
     memory.refusals.set(name, now)
     checks.push(notOffered(name))
     return NOT_OFFERED

@@ -166,7 +166,7 @@ function renderChecks(entries: readonly BoardEntry[], now: UnixMs): Lines {
       }
       runs += `${START.checks_total}${labels}${of.runs}\n`
       requests += `${START.node_requests_total}${labels}${of.requests}\n`
-      for (const [kind, count] of of.failures) {
+      for (const [kind, count] of of.failures ?? []) {
         const end = lastLabel('check_failures_total', kind)
         failures += `${START.check_failures_total}${bare},check="${check}"${end}${count}\n`
       }

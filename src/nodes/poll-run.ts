@@ -169,7 +169,7 @@ export class PollRun {
 
   /** A node that refuses everything refuses us, not single methods, which it may offer in the next poll. */
   #forgetRefusals(): void {
-    this.#to.memory.refusals.clear()
+    this.#to.memory.refusals = null
   }
 
   /** The outcome lasts as long as the slowest of the requests, because their number is our choice. */

@@ -20,6 +20,7 @@ export function countChecks(result: PollResult, tally: Tally, metrics: CheckMetr
       counts.consecutiveFailures = 0
     } else {
       counts.consecutiveFailures++
+      counts.failures ??= new Map()
       counts.failures.set(outcome.failure.kind, (counts.failures.get(outcome.failure.kind) ?? 0) + 1)
     }
     metrics.checkFinished(endpoint.network, check, outcome.durationMs)

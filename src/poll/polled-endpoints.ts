@@ -1,5 +1,5 @@
 import type { Clock } from '../clock.ts'
-import { type Endpoint, type EndpointKey, endpointKey } from '../core/endpoint.ts'
+import { type CheckName, type Endpoint, type EndpointKey, endpointKey } from '../core/endpoint.ts'
 import type { HostLocation } from '../core/host-location.ts'
 import type { Network } from '../core/network.ts'
 import type { Observer } from '../core/observer/observer.ts'
@@ -120,6 +120,8 @@ export interface PolledEndpoint extends KeptEndpoint {
   answers: boolean
 }
 
+/** One for all endpoints. */
+const HEAD: readonly CheckName[] = ['head']
 const NONE_KEPT: ReadonlySet<EndpointKey> = new Set()
 
 /** The endpoints of a network with their own view of it; those in `kept` keep their earlier state. */
@@ -142,7 +144,7 @@ function polledOf(
       network: network.name,
       name: endpoint.name,
       endpoint,
-      headOnly: { ...endpoint, checks: endpoint.checks.filter((check) => check !== 'liveness') },
+      headOnly: { ...endpoint, checks: endpoint.checks.includes('head') ? HEAD : [] },
       livenessAt: kept.has(key) ? (earlier?.livenessAt ?? null) : null,
       at,
       sharing: sharingOf(endpoint, origin),

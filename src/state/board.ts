@@ -227,7 +227,8 @@ export interface CheckTally {
   runs: number
   /** Requests sent to the node. */
   requests: number
-  readonly failures: Map<FailureKind, number>
+  /** `null` if none has failed. */
+  failures: Map<FailureKind, number> | null
   consecutiveFailures: number
   lastRunAt: UnixMs | null
   lastSuccessAt: UnixMs | null
@@ -256,7 +257,7 @@ function newCheckTally(): CheckTally {
   return {
     runs: 0,
     requests: 0,
-    failures: new Map(),
+    failures: null,
     consecutiveFailures: 0,
     lastRunAt: null,
     lastSuccessAt: null,

@@ -149,7 +149,7 @@ describe('a method that is not offered', () => {
     expect(liveness.checks[1]).toMatchObject({ name: 'net_peerCount', healthy: false })
     expect(liveness.checks[1]?.error).not.toBeNull()
     expect(liveness.checks[1]?.offered).toBeUndefined()
-    expect(memory.refusals.size).toBe(0)
+    expect(memory.refusals?.size ?? 0).toBe(0)
   })
 })
 

@@ -109,7 +109,7 @@ describe('a block that is another than it should be', () => {
       kind: 'malformed',
       what: 'the block by hash is another block than by nonce',
     })
-    expect(memory.seenHashes.size).toBe(0)
+    expect(memory.seenHashes?.size ?? 0).toBe(0)
   })
 })
 
@@ -139,7 +139,7 @@ describe('the hash at a height', () => {
 
     askHash({ body: BLOCK }, 'proxy', memory)
 
-    expect(memory.seenHashes.size).toBe(0)
+    expect(memory.seenHashes?.size ?? 0).toBe(0)
   })
 
   test.each<[string, Scripted]>([
