@@ -128,8 +128,8 @@ function renderHeads(entries: readonly BoardEntry[], now: UnixMs): Lines {
       advances += `${START.endpoint_last_advance_timestamp_seconds}${labels}${head.advancedAt / 1000}\n`
     }
     for (const { shard, labels } of byShard) {
-      reorgs += `${START.endpoint_reorgs_total}${labels}${tally.reorgs.get(shard) ?? 0}\n`
-      regressions += `${START.endpoint_height_regressions_total}${labels}${tally.regressions.get(shard) ?? 0}\n`
+      reorgs += `${START.endpoint_reorgs_total}${labels}${tally.reorgs?.get(shard) ?? 0}\n`
+      regressions += `${START.endpoint_height_regressions_total}${labels}${tally.regressions?.get(shard) ?? 0}\n`
     }
   }
   return {

@@ -4,8 +4,8 @@ import { version } from '../version.ts'
 /** Computes a node's paths, headers and connection key once for all requests. */
 export function createAddress({ url, headers, tls }: NodeLocation): NodeAddress {
   const base = new URL(url.reveal())
-  const all: Record<string, string> = { ...OWN_HEADERS, ...basicAuthorization(base) }
-  for (const [name, value] of Object.entries(headers)) all[name.toLowerCase()] = value.reveal()
+  const configured = basicAuthorization(base)
+  for (const [name, value] of Object.entries(headers)) configured[name.toLowerCase()] = value.reveal()
   // Read once, because a URL's getters compute their value on every access.
   const { origin, pathname, search } = base
   const basePath = pathname.replace(/\/+$/, '')
@@ -13,11 +13,9 @@ export function createAddress({ url, headers, tls }: NodeLocation): NodeAddress 
   return {
     origin,
     tls,
-    connectionKey: JSON.stringify([origin, all.host ?? null, tls.ca, tls.insecure]),
-    headers: {
-      GET: Object.entries(all).flat(),
-      POST: Object.entries({ 'content-type': 'application/json', ...all }).flat(),
-    },
+    connectionKey: JSON.stringify([origin, configured.host ?? null, tls.ca, tls.insecure]),
+    // Most nodes have none of their own, and share one list.
+    headers: Object.keys(configured).length === 0 ? OWN : headersWith(configured),
     pathOf(path) {
       // A provider's URL may end with its key; a `/` after it would be a different path.
       const whole = path === '/' && basePath !== '' ? pathname + search : basePath + path + search
@@ -56,6 +54,15 @@ const OWN_HEADERS: Readonly<Record<string, string>> = {
   'user-agent': `heartline/${version}`,
   accept: 'application/json',
   'accept-encoding': 'identity',
+}
+const OWN = headersWith({})
+
+function headersWith(configured: Readonly<Record<string, string>>): NodeAddress['headers'] {
+  const all = { ...OWN_HEADERS, ...configured }
+  return {
+    GET: Object.entries(all).flat(),
+    POST: Object.entries({ 'content-type': 'application/json', ...all }).flat(),
+  }
 }
 
 /** Other characters could end the request line and start another request. */

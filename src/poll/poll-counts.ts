@@ -28,7 +28,8 @@ export function countChecks(result: PollResult, tally: Tally, metrics: CheckMetr
 }
 
 export function countEvent(event: ChainEvent, tally: Tally): void {
-  const counters = event.kind === 'reorged' ? tally.reorgs : tally.regressions
+  const kind = event.kind === 'reorged' ? 'reorgs' : 'regressions'
+  const counters = (tally[kind] ??= new Map())
   counters.set(event.shard, (counters.get(event.shard) ?? 0) + 1)
 }
 
@@ -40,7 +41,7 @@ export function tallyFor(endpoint: Endpoint, earlier: CountedEndpoint | undefine
     same(endpoint.checks, earlier.endpoint.checks) &&
     same(endpoint.shards, earlier.endpoint.shards)
     ? earlier.tally
-    : newTally(endpoint.checks, endpoint.shards)
+    : newTally(endpoint.checks)
 }
 
 export interface CheckMetrics {

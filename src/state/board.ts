@@ -240,16 +240,17 @@ export interface CheckTally {
 export interface Tally {
   stateChanges: number
   readonly checks: Map<CheckName, CheckTally>
-  readonly reorgs: Map<Shard, number>
-  readonly regressions: Map<Shard, number>
+  /** By shard; `null` if there was none. */
+  reorgs: Map<Shard, number> | null
+  regressions: Map<Shard, number> | null
 }
 
-export function newTally(checks: readonly CheckName[], shards: readonly Shard[]): Tally {
+export function newTally(checks: readonly CheckName[]): Tally {
   return {
     stateChanges: 0,
     checks: new Map(checks.map((check) => [check, newCheckTally()])),
-    reorgs: new Map(shards.map((shard) => [shard, 0])),
-    regressions: new Map(shards.map((shard) => [shard, 0])),
+    reorgs: null,
+    regressions: null,
   }
 }
 

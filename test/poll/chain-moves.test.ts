@@ -11,7 +11,7 @@ function house() {
   const board = createBoard()
   const events: unknown[] = []
   const polled = new Set<string>()
-  board.configure([{ network: network(), fresh: [{ health: unpolled(OWN, 0), tally: newTally(['head'], [null]) }] }])
+  board.configure([{ network: network(), fresh: [{ health: unpolled(OWN, 0), tally: newTally(['head']) }] }])
   const end = followChainMoves({
     board,
     polls: (name) => polled.has(name),

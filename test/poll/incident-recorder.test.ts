@@ -38,7 +38,7 @@ function house(names = ['a', 'b', 'c']): House {
     endpoints.map((of) => {
       const health = view.health(of.name)
       if (health === undefined) throw new Error('no health')
-      const tally = newTally(of.checks, of.shards)
+      const tally = newTally(of.checks)
       return { key: endpointKey(of), health, tally, availability: null, maintenance: [], places: [], confirmedBy: 0 }
     })
 

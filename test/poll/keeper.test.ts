@@ -76,7 +76,7 @@ async function house({
   const since = new Map<string, { verdict: Verdict; at: number }>()
   const database = { isAway: false, isNoticed: true, wasAway: false, readAt: clock.now() }
   const heard = new Map<string, Map<string, Vote>>()
-  const fresh = endpoints.map((of) => ({ health: unpolled(of, clock.now()), tally: newTally(of.checks, of.shards) }))
+  const fresh = endpoints.map((of) => ({ health: unpolled(of, clock.now()), tally: newTally(of.checks) }))
   board.configure([{ network: network(), fresh }])
   keeper.configure([polled(endpoints)])
 

@@ -18,7 +18,7 @@ test.each([
     const polled = endpoint('a')
     const other = { ...unpolled(endpoint('b', given.over), clock.now()), lastPolledAt: given.lastPolledAt ?? null }
     const board = createBoard()
-    const tally = { reorgs: new Map(), regressions: new Map() } as never
+    const tally = { reorgs: null, regressions: null } as never
     const fresh = [unpolled(polled, clock.now()), other].map((health) => ({ health, tally }))
     board.configure([{ network: network(), fresh }])
     const inspect = createInspector({

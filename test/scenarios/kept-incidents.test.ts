@@ -66,7 +66,7 @@ async function createCluster(vantages: readonly string[], asRead: (value: unknow
   const { network } = onBoard.standing
   const endpoints = onBoard.endpoints.map(({ health }) => health.endpoint)
   shown.configure([
-    { network, fresh: endpoints.map((of) => ({ health: unpolled(of, START), tally: newTally(of.checks, of.shards) })) },
+    { network, fresh: endpoints.map((of) => ({ health: unpolled(of, START), tally: newTally(of.checks) })) },
   ])
   shown.putMaintenance(first.board.maintenance())
   const ofKeeper = createVotes({

@@ -31,7 +31,7 @@ export function createPollingMember(options: PollingMemberOptions) {
         network: one,
         fresh: endpoints.map((of) => ({
           health: unpolled(of, 0),
-          tally: { stateChanges: 0, checks: new Map(), reorgs: new Map(), regressions: new Map() },
+          tally: { stateChanges: 0, checks: new Map(), reorgs: null, regressions: null },
         })),
       })),
     )

@@ -485,7 +485,8 @@ export function createStage(options: StageOptions = {}): Stage {
     accused: () => accused,
     counted(key) {
       const { reorgs, regressions } = entryOf(key).tally
-      const sum = (counts: ReadonlyMap<Shard, number>) => [...counts.values()].reduce((a, b) => a + b, 0)
+      const sum = (counts: ReadonlyMap<Shard, number> | null) =>
+        [...(counts?.values() ?? [])].reduce((a, b) => a + b, 0)
       return { reorgs: sum(reorgs), regressions: sum(regressions) }
     },
     impaired: () => observer.reasons(clock.monotonic()),

@@ -106,5 +106,6 @@ function headsAfter(previous: Health, standings: readonly ShardStanding[], readA
     const { height, hash, parentHash, timestamp } = standing.head
     heads.push({ shard, height, hash, parentHash, timestamp, lagBlocks, lagMs, advancedAt, readAt })
   }
-  return heads
+  // A copy has no room for more; it is kept until the next poll of its endpoint.
+  return [...heads]
 }
