@@ -116,7 +116,8 @@ export function createIncidentRecorder(deps: IncidentRecorderDeps) {
       if (joined !== undefined) keepJoined(joined, health.endpoint.name)
       if (group === undefined) return
       const hasIncident = isBad && (outage ?? book.openOf(key)) !== undefined
-      const isNew = outages.note(group, health, hasIncident ? book.beginningOf(health, at) : null, outage?.id ?? null)
+      const beginning = hasIncident ? book.beginningOf(health, at) : null
+      const isNew = outages.note(group, health, beginning, outage?.id ?? null, recoverAfter)
       const mayBegin = isNew && outage === undefined && group.failing.size > 1
       const isSoon = group.failing.size > 1 && Math.abs(now - (lookedAt.get(group.key) ?? 0)) < LOOK_AGAIN_AFTER_MS
       const open = isSoon || group.open.size === 0 ? NOTHING : [...group.open.values()]

@@ -1,5 +1,5 @@
 import type { Endpoint } from '../core/endpoint.ts'
-import { type Beginning, countedFrom } from '../core/incident/endpoint-incident.ts'
+import { type Beginning, countedFrom, hasRecovered } from '../core/incident/endpoint-incident.ts'
 import { RECOVERED_AFTER_INTERVALS } from '../core/incident/flapping.ts'
 import type { Incident } from '../core/incident/incident.ts'
 import type { NetworkEvent } from '../core/incident/network-event.ts'
@@ -92,10 +92,19 @@ export function createOutages() {
      * Call it after every judged poll. `beginning`: of the incident that the endpoint has or is part of; `null` without
      * one. Returns whether the endpoint newly counts as unhealthy.
      */
-    note({ failing, good }: Group, health: Health, beginning: Beginning | null, outage: string | null): boolean {
+    note(
+      { failing, good, open }: Group,
+      health: Health,
+      beginning: Beginning | null,
+      outage: string | null,
+      recoverAfter: number,
+    ): boolean {
       const { verdict, since, lastPolledAt } = health
       const { name } = health.endpoint
       if (verdict === 'up') {
+        const isAffected = () => [...open.values()].some(({ affected }) => affected.includes(name))
+        const wasFailing = failing.has(name) || (!good.has(name) && isAffected())
+        if (wasFailing && !hasRecovered(health, recoverAfter)) return false
         const known = good.get(name)
         // A bad poll that is not confirmed leaves the verdict as it is.
         const isBad = (health.confirmation.recent.at(-1)?.verdict ?? 'up') !== 'up'

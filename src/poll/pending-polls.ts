@@ -64,6 +64,12 @@ export function createPendingPolls<T, D extends string>(deps: PendingPollsDeps<T
     /** Decides the polls that new information makes decidable: if they are many, not all in one turn of the event loop. */
     review,
 
+    removeAll(): readonly T[] {
+      const items = [...waiting.values()].flat()
+      waiting.clear()
+      return items
+    },
+
     retain(keys: ReadonlySet<string>): void {
       for (const key of waiting.keys()) if (!keys.has(key)) waiting.delete(key)
     },
@@ -86,6 +92,7 @@ export function createWitnesses() {
   let candidates: readonly Witness[] = []
   let next = 0
   let pollsPerMs = 0
+  const areMany = ({ intervalMs }: Witness['endpoint']) => (pollsPerMs * intervalMs) / 4 > ENOUGH_WITNESSES
 
   return {
     configure(all: readonly Witness[]): void {
@@ -93,9 +100,17 @@ export function createWitnesses() {
       pollsPerMs = all.reduce((sum, { endpoint }) => sum + 1 / endpoint.intervalMs, 0)
     },
 
+    /** Whether the regular polls of others show it before this endpoint is polled again. */
+    isFoundSoon({ endpoint, at }: Witness): boolean {
+      if (areMany(endpoint)) return true
+      return candidates.some(
+        (one) => one.answers && one.endpoint.intervalMs <= endpoint.intervalMs && isWitnessFor(one.at, at),
+      )
+    },
+
     /** `null` if no endpoint can, or if the regular polls of many endpoints will show it soon enough. */
     find({ endpoint, at }: Witness): Witness | null {
-      if ((pollsPerMs * endpoint.intervalMs) / 4 > ENOUGH_WITNESSES) return null
+      if (areMany(endpoint)) return null
       for (let tried = 0; tried < candidates.length; tried++) {
         const candidate = candidates[next++ % candidates.length]
         if (candidate?.answers === true && isWitnessFor(candidate.at, at)) return candidate

@@ -51,6 +51,7 @@ export function createPolledEndpoints({ observer, clock, owns }: PolledEndpoints
     keys: (): ReadonlySet<EndpointKey> => new Set(polled.keys()),
     networks: (): ReadonlySet<string> => new Set(byNetwork.keys()),
     witnessFor: witnesses.find,
+    isWitnessedSoon: witnesses.isFoundSoon,
 
     /** Replaces all networks. The endpoints in `kept` keep what is known about them. */
     configure(networks: readonly PolledNetwork[], kept: ReadonlySet<EndpointKey>, now: UnixMs) {

@@ -34,7 +34,7 @@ export function createPoller(deps: PollerDeps): Poller {
       else judge(poll, validity)
     },
     onWaiting(_key, { entry }) {
-      const witness = isDown(entry) ? null : endpoints.witnessFor(entry)
+      const witness = isDown(entry) && endpoints.isWitnessedSoon(entry) ? null : endpoints.witnessFor(entry)
       if (witness !== null) pollSoon(witness.key)
     },
   })
@@ -156,6 +156,8 @@ export function createPoller(deps: PollerDeps): Poller {
     },
 
     shift(ms) {
+      // When they were made is known in neither time.
+      for (const poll of pending.removeAll()) discard(poll)
       const all = endpoints.all().filter(({ network }) => owns(network))
       for (const view of new Set(all.map((entry) => entry.view))) view.shift(ms, clock.now())
       for (const { name, view } of all) {

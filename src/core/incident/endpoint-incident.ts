@@ -118,7 +118,7 @@ export function recoverIncident(
  * After a crash, the saved health may be older than the incident, and after a reload there may be none: then `up` is no news
  * until good polls confirm it.
  */
-function hasRecovered({ confirmation: { recent } }: Health, recoverAfter: number): boolean {
+export function hasRecovered({ confirmation: { recent } }: Health, recoverAfter: number): boolean {
   // What places say together has no polls of its own.
   if (recent.length === 0) return true
   return recent.length >= recoverAfter && recent.slice(-recoverAfter).every((poll) => poll.verdict === 'up')

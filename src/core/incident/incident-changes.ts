@@ -4,8 +4,8 @@ import type { Health } from '../verdict/health.ts'
 import { type Incident, type IncidentChange, type IncidentCondition, MAX_CHANGES } from './incident.ts'
 
 /**
- * An incident's conditions after another poll; the same array if none begins, ends, or changes its state: a new duration or
- * block count in a message is no change.
+ * An incident's conditions after another poll; the same array if none begins, ends, or changes its state or its shards: a new
+ * duration or block count in a message is no change.
  */
 export function mergeConditions(
   before: readonly IncidentCondition[],
@@ -15,7 +15,8 @@ export function mergeConditions(
 ): readonly IncidentCondition[] {
   const held = before.filter((condition) => condition.until === null)
   const isSame =
-    held.length === present.length && present.every((one) => held.some((other) => isUnchanged(other, one, verdict)))
+    held.length === present.length &&
+    present.every((one) => held.some((other) => isUnchanged(other, one, verdict) && isOnSameShards(other, one)))
   if (isSame) return before
   /** At the limit, a condition that recurs or changes its state extends its entry, so that a flapping node adds no more. */
   let room = MAX_CHANGES - before.length
@@ -56,6 +57,10 @@ interface ConditionTimes {
 /** Whether a condition has the same state as before: it is not worse, and not better for as long as the endpoint is not. */
 function isUnchanged({ code, state }: IncidentCondition, present: Condition, verdict: Verdict): boolean {
   return code === present.code && severity(state) >= severity(present.verdict) && severity(state) <= severity(verdict)
+}
+
+function isOnSameShards({ shards }: IncidentCondition, present: Condition): boolean {
+  return String(shards) === String(present.shards)
 }
 
 /** The places that have seen an incident's fault, with those that see it now; the same array if none of them is new. */

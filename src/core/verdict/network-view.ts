@@ -4,7 +4,7 @@ import type { Network, Shard } from '../network.ts'
 import type { ComparedBlock, Comparison, PollResult, ShardHead } from '../poll-result.ts'
 import type { UnixMs } from '../time.ts'
 import { assess, isSuspect, withoutResult } from './assess.ts'
-import { conditionsOf, confirmedOnly } from './confirm.ts'
+import { type ConfirmationState, conditionsOf, confirmedOnly } from './confirm.ts'
 import type { ShardStanding } from './findings.ts'
 import { type Health, unpolled } from './health.ts'
 import { type FailingQuestion, failingQuestions, livenessOf } from './liveness.ts'
@@ -152,8 +152,6 @@ export function createNetworkView(
       if (health === undefined) return
       for (const one of saved.seen) chains.at(one.shard)?.restore(name, one)
       const confirmation = isRecent(saved, health.endpoint, at) ? saved.streaks : confirmedOnly(saved.streaks)
-      const wasLagging = saved.streaks.traces.some(({ finding }) => finding.code === 'lagging')
-      const lagging = health.endpoint.shards.filter((shard) => chains.standing(shard, name, wasLagging, at)?.lagging)
       healths.set(name, {
         ...health,
         verdict: confirmation.verdict,
@@ -164,7 +162,7 @@ export function createNetworkView(
         // Results from before the restart no longer hold.
         validUntil: saved.lastPolledAt ?? at,
         liveness: health.endpoint.checks.includes('liveness') ? livenessOf(saved.failing ?? []) : null,
-        laggingShards: wasLagging ? lagging : [],
+        laggingShards: shardsLagging(health.endpoint, saved.streaks),
       })
     },
 
@@ -194,6 +192,14 @@ export function createNetworkView(
       }
     },
   }
+}
+
+/** The shards on which the latest poll was lagging. What the others have may not be restored yet. */
+function shardsLagging({ shards }: Endpoint, { traces }: ConfirmationState): readonly Shard[] {
+  const trace = traces.find(({ finding, missed }) => finding.code === 'lagging' && missed === 0)
+  if (trace === undefined || trace.finding.isAlone) return NOTHING
+  const { shards: found } = trace.finding
+  return found === undefined ? shards : shards.filter((shard) => shard !== null && found.includes(shard))
 }
 
 const NOTHING: readonly never[] = Object.freeze([])
