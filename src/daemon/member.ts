@@ -232,7 +232,14 @@ function join(parts: RoleParts, { id, url, settings, clock, local, shown, isConf
 
 const DATABASE_NOW = 'SELECT extract(epoch FROM clock_timestamp())::float8 * 1000 AS now'
 const NOT_REMOTE: RemoteStatus = { reachable: true, since: 0, spoolRows: 0, rowsRefused: 0 }
-const RECORDS_NOTHING: IncidentRecorder = { configure() {}, restore() {}, judged() {}, standing() {}, retain() {} }
+const RECORDS_NOTHING: IncidentRecorder = {
+  configure() {},
+  restore() {},
+  haltedShards: () => null,
+  judged() {},
+  standing() {},
+  retain() {},
+}
 
 /** One live member acts for all where one is enough. */
 function isFirst({ self, members }: ClusterReport): boolean {

@@ -2,10 +2,12 @@ import type { EndpointKey } from '../core/endpoint.ts'
 import { lastedMs } from '../core/incident/bad-time.ts'
 import { type Incident, type IncidentSample, named } from '../core/incident/incident.ts'
 import { createIncidentBook, type MaintainedEndpoint } from '../core/incident/incident-book.ts'
-import { withPlaces } from '../core/incident/incident-changes.ts'
+import { isOpen, withPlaces } from '../core/incident/incident-changes.ts'
 import type { NetworkEvent } from '../core/incident/network-event.ts'
 import { spanAt } from '../core/maintenance.ts'
+import type { Shard } from '../core/network.ts'
 import type { UnixMs } from '../core/time.ts'
+import { shardsOf } from '../core/verdict/condition.ts'
 import { type Health, headHolds } from '../core/verdict/health.ts'
 import type { NetworkView } from '../core/verdict/network-view.ts'
 import type { Log } from '../log.ts'
@@ -90,6 +92,12 @@ export function createIncidentRecorder(deps: IncidentRecorderDeps) {
       put(incident)
       outages.track(incident)
       keep(book.adopt(incident))
+    },
+
+    /** On which shards the network had halted when its incident was last written; `null` without a halt. */
+    haltedShards(network: string): readonly Shard[] | null {
+      const halt = book.networkWide(network).find(({ cause }) => cause === 'halted')
+      return halt === undefined ? null : (shardsOf(halt.conditions.filter(isOpen)) ?? WHOLE_CHAIN)
     },
 
     /** Records the verdict of a poll that began at `at`; `sharing`: the key of its group of endpoints. */
@@ -204,6 +212,8 @@ function recordOf(incident: Incident): IncidentRecord {
 export type JudgedNetwork = Pick<NetworkView, 'network' | 'isForked' | 'fork'>
 
 const NOTHING: readonly Incident[] = Object.freeze([])
+/** Of a network that is not sharded. */
+const WHOLE_CHAIN: readonly Shard[] = [null]
 const MOST_SAMPLES = 64
 /** Examining thousands of endpoints after every poll is expensive; one may join an incident a little late. */
 const LOOK_AGAIN_AFTER_MS = 1000

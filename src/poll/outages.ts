@@ -93,18 +93,17 @@ export function createOutages() {
      * one. Returns whether the endpoint newly counts as unhealthy.
      */
     note(
-      { failing, good, open }: Group,
+      group: Group,
       health: Health,
       beginning: Beginning | null,
       outage: string | null,
       recoverAfter: number,
     ): boolean {
+      const { failing, good } = group
       const { verdict, since, lastPolledAt } = health
       const { name } = health.endpoint
       if (verdict === 'up') {
-        const isAffected = () => [...open.values()].some(({ affected }) => affected.includes(name))
-        const wasFailing = failing.has(name) || (!good.has(name) && isAffected())
-        if (wasFailing && !hasRecovered(health, recoverAfter)) return false
+        if (wasFailing(group, name) && !hasRecovered(health, recoverAfter)) return false
         const known = good.get(name)
         // A bad poll that is not confirmed leaves the verdict as it is.
         const isBad = (health.confirmation.recent.at(-1)?.verdict ?? 'up') !== 'up'
@@ -206,6 +205,12 @@ const ENOUGH = 10
 const WINDOW_INTERVALS = 2
 
 /** A flapping outage that was opened again keeps its first `openedAt`. */
+/** Also one of an outage of an earlier run that has not been good since. */
+function wasFailing({ failing, good, open }: Group, name: string): boolean {
+  if (failing.has(name) || good.has(name)) return failing.has(name)
+  return [...open.values()].some(({ affected }) => affected.includes(name))
+}
+
 function latestStart({ changes, openedAt, plannedUntil }: Incident): UnixMs {
   const start = changes.findLast((_, at) => at === 0 || changes[at - 1]?.state === 'up')?.at ?? openedAt
   return Math.max(start, plannedUntil ?? start)

@@ -1,7 +1,7 @@
 import type { Clock } from '../clock.ts'
 import { type CheckName, type Endpoint, type EndpointKey, endpointKey } from '../core/endpoint.ts'
 import type { HostLocation } from '../core/host-location.ts'
-import type { Network } from '../core/network.ts'
+import type { Network, Shard } from '../core/network.ts'
 import type { Observer } from '../core/observer/observer.ts'
 import type { UnixMs } from '../core/time.ts'
 import { type Health, unpolled } from '../core/verdict/health.ts'
@@ -78,6 +78,11 @@ export function createPolledEndpoints({ observer, clock, owns }: PolledEndpoints
 
     /** Continues from an earlier run; `null` if the endpoint is unknown, or what was saved cannot be read. */
     continueFrom,
+
+    /** The chain had halted, on these shards if they are known; `null`: it had not. Call it when its heads are restored. */
+    restoreHalt(network: string, shards?: readonly Shard[] | null): void {
+      if (shards !== null) byNetwork.get(network)?.entries[0]?.view.restoreHalt(shards)
+    },
 
     /** Continues a network from what another daemon has saved of its endpoints, and has said of them since. */
     continueAll(name: string, saved: readonly SavedHealth[], saidOf: (endpoint: string) => Health | undefined): void {

@@ -97,11 +97,6 @@ export function createPoller(deps: PollerDeps): Poller {
     if (forked !== before.forked) log.warn({ network: name }, forked ? 'network forked' : 'network fork resolved')
   }
 
-  /** Closes the incidents of endpoints and networks that are no longer configured. */
-  function retainIncidents(): void {
-    recorder.retain(endpoints.keys(), endpoints.networks(), clock.now())
-  }
-
   return {
     configure(networks, kept) {
       const now = clock.now()
@@ -109,7 +104,7 @@ export function createPoller(deps: PollerDeps): Poller {
       pending.retain(endpoints.keys())
       board.configure(networks.map(({ network }) => ({ network, fresh: freshOf(endpoints.of(network.name), now) })))
       recorder.configure(all.map(({ endpoint, sharing }) => ({ endpoint, key: sharing })))
-      retainIncidents()
+      recorder.retain(endpoints.keys(), endpoints.networks(), clock.now())
     },
 
     restore(saved, records) {
@@ -118,12 +113,14 @@ export function createPoller(deps: PollerDeps): Poller {
         if (health !== null) board.put(health, false)
       }
       recorder.restore(records, maintainedIn(saved))
-      retainIncidents()
+      for (const name of endpoints.networks()) endpoints.restoreHalt(name, recorder.haltedShards(name))
+      recorder.retain(endpoints.keys(), endpoints.networks(), clock.now())
     },
 
     adopt(name, saved) {
       endpoints.renew(name)
       endpoints.continueAll(name, saved, (endpoint) => board.entry(name, endpoint)?.health)
+      if (board.network(name)?.standing.halted) endpoints.restoreHalt(name)
     },
 
     leave: endpoints.renew,

@@ -546,6 +546,19 @@ describe('an event of one shard', () => {
     expect(only(ofEndpoints(stage))).toMatchObject({ endpoint: 'a', conditions: [{ code: 'lagging' }, {}] })
   })
 
+  test('of an endpoint names the shard that it lags on now', async () => {
+    const stage = await sharded()
+    stage.set(key('a'), { shard: 0, behind: 100 })
+    await stage.pass(5 * MINUTE)
+    expect(only(stage.open()).conditions).toMatchObject([{ code: 'lagging', shards: [0] }])
+
+    stage.set(key('a'), { shard: 1, behind: 100 })
+    await stage.pass(5 * MINUTE)
+
+    const lagging = only(stage.open()).conditions.filter(({ code, until }) => code === 'lagging' && until === null)
+    expect(lagging).toMatchObject([{ shards: [1], message: expect.stringContaining('shard 1') }])
+  })
+
   test('is the only incident while an endpoint lags on no other shard, also over a restart', async () => {
     const first = await sharded()
     halt(first)

@@ -453,6 +453,51 @@ describe('this machine’s clock', () => {
   )
 })
 
+test.each([
+  { interval: 6 * SECOND, others: 15 * SECOND },
+  { interval: 10 * SECOND, others: MINUTE },
+])('an endpoint polled every $interval ms stays down while others are polled every $others ms', async (given) => {
+  const others = ['b', 'c'].map((name) => ({ name, intervalMs: given.others }))
+  const stage = stageOf([{ name: 'a', intervalMs: given.interval }, ...others])
+  await stage.pass(5 * MINUTE)
+  fail(stage, ['a'], REFUSED)
+  await stage.pass(MINUTE)
+  const from = stage.pollsOf(key('b')).length
+
+  for (let passed = 0; passed < 10 * MINUTE; passed += SECOND / 2) {
+    await stage.pass(SECOND / 2)
+    expect(stage.state(key('a'))).toBe('down')
+  }
+
+  // An answer of one of them for each poll of `a` is enough.
+  expect(stage.pollsOf(key('b')).length - from).toBeLessThanOrEqual((10 * MINUTE) / given.interval)
+})
+
+test.each([HOUR, -HOUR])(
+  'a poll that waits for a witness while the clock is set by %i ms counts in neither time',
+  async (ms) => {
+    const others = ['b', 'c'].map((name) => ({ name, intervalMs: MINUTE }))
+    const stage = stageOf([{ name: 'a', intervalMs: INTERVAL }, ...others])
+    await stage.pass(3 * MINUTE)
+    for (const name of ['b', 'c']) stage.set(key(name), { latencyMs: 1000 })
+    fail(stage, ['a'], REFUSED)
+    const polls = stage.pollsOf(key('a')).length
+    await stage.until(() => stage.pollsOf(key('a')).length > polls, 2 * INTERVAL)
+    await stage.pass(400)
+    stage.clock.stepWall(ms)
+    const setAt = stage.clock.now()
+
+    await stage.until(() => stage.state(key('a')) === 'down', 2 * MINUTE)
+
+    const times = stage.incidents().flatMap(({ openedAt, confirmedAt }) => [openedAt, confirmedAt])
+    expect(times).toHaveLength(2)
+    for (const at of times) {
+      expect(at).toBeGreaterThanOrEqual(setAt)
+      expect(at).toBeLessThanOrEqual(stage.clock.now())
+    }
+  },
+)
+
 describe('fail_after 1', () => {
   test('counts one poll that another host’s answer confirms, and none during an outage of ours', async () => {
     const stage = stageOf(THREE, { thresholds: { failAfter: 1 } })

@@ -612,3 +612,27 @@ test('endpoints without a common host or provider that fail together are inciden
 
   expect(stage.open().map(({ endpoint }) => endpoint)).toEqual(['x', 'y'])
 })
+
+test('an outage stays open over a reload that forgets its endpoints, until good polls confirm that they recovered', async () => {
+  const endpoints = shared(2, { origin: 'rpc.example.org:443' })
+  const stage = stageOf(endpoints)
+  await stage.pass(2 * MINUTE)
+  fail(stage, endpoints)
+  await stage.pass(2 * MINUTE)
+  const before = stage.open()
+
+  const networks = [
+    { name: 'ethereum', endpoints: [...endpoints, ...ELSEWHERE], endpoint: { intervalMs: INTERVAL_MS } },
+  ]
+  stage.reconfigure(networks, [], { keeps: false })
+  for (const { name } of endpoints) {
+    let asked = 0
+    stage.set(key(name), { failure: () => (asked++ === 0 ? null : { kind: 'http', status: 503 }) })
+  }
+  await stage.pass(2 * MINUTE)
+
+  expect(listed(stage)).toMatchObject([{ id: before[0]?.id, cause: 'outage', closedAt: null }])
+  heal(stage, endpoints)
+  await stage.pass(2 * MINUTE)
+  expect(listed(stage)).toMatchObject([{ id: before[0]?.id, closedAt: expect.any(Number) }])
+})

@@ -484,3 +484,48 @@ test.each([0, 1])('reloads change no verdict, halt or fork, whatever happens to 
 
   for (let seed = 0; seed < 6; seed++) expect([seed, await story(seed, true)]).toEqual([seed, await story(seed, false)])
 })
+
+describe('a restart while the chain is halted', () => {
+  const order = [
+    ['a', 'b', 'c'],
+    ['b', 'a', 'c'],
+  ]
+
+  test.each(order)(
+    'blames no endpoint that is a block behind, and keeps when it halted: %s first',
+    async (...names) => {
+      const networks = [{ name: 'ethereum', endpoints: names }]
+      const first = createStage({ networks, nodes: { 'ethereum/a': { behind: 1 } } })
+      await first.pass(2 * MINUTE)
+      first.halt('ethereum', true)
+      const haltedAt = first.clock.now()
+      await first.pass(30 * SECOND)
+
+      const second = await restarted(first, 90 * SECOND, { networks })
+      await second.pass(5 * MINUTE)
+
+      expect(names.map((name) => second.codes(`ethereum/${name}`))).toEqual([[], [], []])
+      const halt = only(second.incidents())
+      expect(halt.cause).toBe('halted')
+      expect(Math.abs(halt.openedAt - haltedAt)).toBeLessThan(INTERVAL)
+    },
+  )
+
+  test('does not blame the only endpoint that still answers', async () => {
+    const first = createStage()
+    await first.pass(2 * MINUTE)
+    first.halt('ethereum', true)
+    await first.pass(10 * MINUTE)
+    for (const name of ['b', 'c']) first.set(`ethereum/${name}`, { failure: { kind: 'http', status: 502 } })
+    await first.pass(30 * MINUTE)
+    expect([first.state('ethereum/a'), first.halted('ethereum')]).toEqual(['up', true])
+
+    const second = await restarted(first, MINUTE)
+    await second.pass(10 * MINUTE)
+
+    expect([second.state('ethereum/a'), second.halted('ethereum')]).toEqual(['up', true])
+    second.halt('ethereum', false)
+    await second.pass(5 * MINUTE)
+    expect([second.state('ethereum/a'), second.halted('ethereum')]).toEqual(['up', false])
+  })
+})

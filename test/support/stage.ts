@@ -138,7 +138,12 @@ export interface Stage {
   /** Ends at once, as kill -9 does, losing writes of the last `lostMs`; returns what the next run finds. */
   killed(lostMs?: number): Saved
   readonly world: StageWorld
-  reconfigure(networks: readonly StageNetwork[], windows?: readonly PlannedWindow[]): void
+  /** `keeps: false`: the endpoints get other requests from now on, so that nothing is known of them. */
+  reconfigure(
+    networks: readonly StageNetwork[],
+    windows?: readonly PlannedWindow[],
+    options?: { readonly keeps: boolean },
+  ): void
   stop(): Promise<void>
 }
 
@@ -394,7 +399,7 @@ export function createStage(options: StageOptions = {}): Stage {
     return { healths: [...written.healths.values()], incidents: [...written.incidents.values()] }
   }
 
-  function configure(networks: readonly StageNetwork[], windows: readonly PlannedWindow[]): void {
+  function configure(networks: readonly StageNetwork[], windows: readonly PlannedWindow[], keeps = true): void {
     let hosts = 0
     const configured = networks.map((of) => {
       const made = network({ name: of.name, thresholds: { ...THRESHOLDS, ...of.thresholds }, ...of.network })
@@ -412,7 +417,7 @@ export function createStage(options: StageOptions = {}): Stage {
     const all = configured.flatMap(({ endpoints }) => endpoints)
     for (const { endpoint: one } of all) holds.set(endpointKey(one), 2 * one.intervalMs)
     const keys = all.map(({ endpoint: one }) => endpointKey(one))
-    const kept = new Set(keys.filter((key) => starts.has(key)))
+    const kept = new Set(keys.filter((key) => keeps && starts.has(key)))
     poller.configure(configured, kept)
     store?.register(
       all.map(({ endpoint: one }) => ({ endpoint: endpointKey(one), holdMs: 2 * one.intervalMs })),
@@ -516,7 +521,7 @@ export function createStage(options: StageOptions = {}): Stage {
     },
 
     world,
-    reconfigure: (networks, windows = []) => configure(networks, windows),
+    reconfigure: (networks, windows = [], { keeps } = { keeps: true }) => configure(networks, windows, keeps),
 
     async stop() {
       clockWatch.stop()

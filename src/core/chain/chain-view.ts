@@ -50,6 +50,8 @@ export interface ChainView {
   saved(endpoint: string): SavedHead | null
   /** Restores a saved head. It is not recent until the endpoint answers again. */
   restore(endpoint: string, saved: SavedHead): void
+  /** Call it after `restore` if the chain had halted. */
+  restoreHalt(): void
   /** Applies other options from now on. */
   configure(options: ChainViewOptions): void
   /** Moves all remembered times by this step of the wall clock, so that no time seems to have passed. */
@@ -236,6 +238,7 @@ export function createChainView(initial: ChainViewOptions): ChainView {
       reference.markChanged(null)
     },
 
+    restoreHalt: progress.restoreHalt,
     configure(next) {
       Object.assign(options, next)
       reference.markChanged(null)

@@ -22,6 +22,8 @@ export interface Progress {
   forget(endpoint: string): void
   /** Restores the time of the last advance from an earlier run. */
   restore(advancedAt: UnixMs): void
+  /** The chain had halted before a restart: it still has, unless an endpoint advances. */
+  restoreHalt(): void
   /** Whether heads were restored since `findLeader`, after a restart. */
   readonly isRestored: boolean
   /** Call it after the reference head was updated. Restored heads tell who was ahead of the others. */
@@ -127,6 +129,10 @@ export function createProgress({ reference, pace, answering, options }: Progress
     restore(advancedAt) {
       isRestored = true
       lastAdvanceAt = Math.max(lastAdvanceAt, advancedAt)
+    },
+
+    restoreHalt() {
+      halted = true
     },
 
     shift(ms) {

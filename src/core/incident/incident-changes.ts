@@ -141,4 +141,4 @@ function areOf(present: readonly Pick<IncidentCondition, 'code' | 'shards'>[], e
   return present.length > 0 && present.every(isExplained)
 }
 
-const isOpen = ({ until }: IncidentCondition) => until === null
+export const isOpen = ({ until }: IncidentCondition) => until === null

@@ -20,6 +20,8 @@ export interface NetworkChains {
   isForked(): boolean
   /** The fork of the first forked shard; `null` if there is none. Slow on large networks. */
   fork(): NetworkFork | null
+  /** The chain had halted, on these shards if they are known. Call it when the heads of an earlier run are restored. */
+  restoreHalt(shards?: readonly Shard[]): void
   shift(ms: number): void
 }
 
@@ -152,6 +154,10 @@ export function createNetworkChains(
       const [shard] = shards
       const fork = shard === undefined ? undefined : chains.get(shard)?.fork()
       return shard === undefined || !fork ? null : { ...fork, shard, shards }
+    },
+
+    restoreHalt(shards) {
+      for (const [shard, chain] of chains) if (shards?.includes(shard) !== false) chain.restoreHalt()
     },
 
     shift(ms) {

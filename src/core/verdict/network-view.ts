@@ -11,7 +11,7 @@ import { type FailingQuestion, failingQuestions, livenessOf } from './liveness.t
 import { createNetworkChains, type KeptChains, type NetworkChains } from './network-chains.ts'
 
 /** One network: its chains and the health of its endpoints. Without clock or I/O: same calls, same results. */
-export interface NetworkView extends Pick<NetworkChains, 'references' | 'halts' | 'isForked' | 'fork'> {
+export interface NetworkView extends Pick<NetworkChains, 'references' | 'halts' | 'isForked' | 'fork' | 'restoreHalt'> {
   readonly network: Network
   readonly chains: NetworkChains
   /** The further blocks that a poll with these heads must request. */
@@ -68,7 +68,7 @@ export function createNetworkView(
   const { thresholds } = network
   const healths = new Map<string, Health>(endpoints.map((endpoint) => [endpoint.name, unpolled(endpoint, now)]))
   const chains = createNetworkChains(network, endpoints, earlier)
-  const { references, halts, isForked, fork } = chains
+  const { references, halts, isForked, fork, restoreHalt } = chains
 
   return {
     network,
@@ -77,6 +77,7 @@ export function createNetworkView(
     halts,
     isForked,
     fork,
+    restoreHalt,
 
     compare(name, heads) {
       let wanted: Comparison[] | null = null
