@@ -16,6 +16,7 @@ import type { ClusterRights } from '../../../src/store/postgres/shared-store.ts'
 import type { Batch } from '../../../src/store/write-events.ts'
 import { until } from '../../support/daemon.ts'
 import { incident, incidentRecord } from '../../support/incident.ts'
+import { recordingLog } from '../../support/log.ts'
 import { hasPostgres, type PostgresServer, startPostgres } from '../../support/postgres.ts'
 import { openPostgres } from '../engines.ts'
 import { BASE, HOLD_MS, lines, pollOf, temporaryDirectory } from '../setting.ts'
@@ -40,9 +41,10 @@ async function member(url: string, vantage: string, path: string | null = null) 
     pollToken: () => tokens.poll,
     keeperToken: () => tokens.keep,
   }
-  const { store } = await openPostgres(url, { cluster: rights, clock: { ...systemClock, now: () => now }, path })
+  const log = recordingLog()
+  const { store } = await openPostgres(url, { cluster: rights, clock: { ...systemClock, now: () => now }, path, log })
   store.register([{ endpoint: ENDPOINT, holdMs: HOLD_MS }], BASE)
-  return { store, tokens, shared: store.shared ?? expect.fail('it is shared') }
+  return { store, tokens, log, shared: store.shared ?? expect.fail('it is shared') }
 }
 
 type Claim = readonly [kind: 'poll' | 'keep', vantage: string, token: number, at: number, member?: string]
@@ -497,7 +499,7 @@ describe.skipIf(skip)('a store that several daemons share', () => {
 
   test('forgets members and votes after a day, and no lease', async () => {
     const url = await server.createDatabase()
-    const { store } = await member(url, 'fra1')
+    const { store, log } = await member(url, 'fra1')
     for (const age of ['1 hour', '2 days']) {
       await server.run(
         `INSERT INTO members VALUES ('${age}', 'fra1', '1', NULL, 'd', false, now(), now() - interval '${age}');
@@ -507,7 +509,7 @@ describe.skipIf(skip)('a store that several daemons share', () => {
       )
     }
 
-    expect(await store.run('retention', systemClock.now())).toBe(true)
+    expect(await store.run('retention', systemClock.now()), JSON.stringify(log.lines)).toBe(true)
 
     const left = async (column: string, table: string) =>
       (await server.run(`SELECT ${column} AS name FROM ${table} ORDER BY 1`, url)).map(({ name }) => name)
