@@ -204,13 +204,13 @@ const ENOUGH = 10
 /** Endpoints are polled at different times within an interval, and the first bad poll counts. */
 const WINDOW_INTERVALS = 2
 
-/** A flapping outage that was opened again keeps its first `openedAt`. */
 /** Also one of an outage of an earlier run that has not been good since. */
 function wasFailing({ failing, good, open }: Group, name: string): boolean {
   if (failing.has(name) || good.has(name)) return failing.has(name)
   return [...open.values()].some(({ affected }) => affected.includes(name))
 }
 
+/** A flapping outage that was opened again keeps its first `openedAt`. */
 function latestStart({ changes, openedAt, plannedUntil }: Incident): UnixMs {
   const start = changes.findLast((_, at) => at === 0 || changes[at - 1]?.state === 'up')?.at ?? openedAt
   return Math.max(start, plannedUntil ?? start)
