@@ -9,13 +9,13 @@ const PER_SLOT = 200
 const slot = Number(process.env['VITEST_POOL_ID'] ?? process.pid) % SLOTS
 let taken = Math.floor(Math.random() * PER_SLOT)
 
-/** A port on loopback for a server that stops while others still send to it: it stays free until many more were taken. */
+/** For a server that stops while others still send to it: its port, on all addresses, stays free until many more were taken. */
 export async function freePort(): Promise<number> {
   const port = LOWEST + slot * PER_SLOT + (taken++ % PER_SLOT)
   const isFree = await new Promise<boolean>((resolve) => {
     const server = createServer()
       .once('error', () => resolve(false))
-      .listen(port, '127.0.0.1', () => server.close(() => resolve(true)))
+      .listen(port, '0.0.0.0', () => server.close(() => resolve(true)))
   })
   return isFree ? port : freePort()
 }
