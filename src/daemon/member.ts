@@ -235,7 +235,7 @@ const NOT_REMOTE: RemoteStatus = { reachable: true, since: 0, spoolRows: 0, rows
 const RECORDS_NOTHING: IncidentRecorder = {
   configure() {},
   restore() {},
-  haltedShards: () => null,
+  haltedShards: () => [],
   judged() {},
   standing() {},
   retain() {},

@@ -94,10 +94,10 @@ export function createIncidentRecorder(deps: IncidentRecorderDeps) {
       keep(book.adopt(incident))
     },
 
-    /** On which shards the network had halted when its incident was last written; `null` without a halt. */
-    haltedShards(network: string): readonly Shard[] | null {
+    /** On which shards the network had halted when its incident was last written. */
+    haltedShards(network: string): readonly Shard[] {
       const halt = book.networkWide(network).find(({ cause }) => cause === 'halted')
-      return halt === undefined ? null : (shardsOf(halt.conditions.filter(isOpen)) ?? WHOLE_CHAIN)
+      return halt === undefined ? [] : (shardsOf(halt.conditions.filter(isOpen)) ?? WHOLE_CHAIN)
     },
 
     /** Records the verdict of a poll that began at `at`; `sharing`: the key of its group of endpoints. */

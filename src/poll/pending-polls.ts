@@ -64,6 +64,7 @@ export function createPendingPolls<T, D extends string>(deps: PendingPollsDeps<T
     /** Decides the polls that new information makes decidable: if they are many, not all in one turn of the event loop. */
     review,
 
+    /** Returns the waiting polls, which are not decided any more. */
     removeAll(): readonly T[] {
       const items = [...waiting.values()].flat()
       waiting.clear()

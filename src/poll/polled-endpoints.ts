@@ -79,9 +79,9 @@ export function createPolledEndpoints({ observer, clock, owns }: PolledEndpoints
     /** Continues from an earlier run; `null` if the endpoint is unknown, or what was saved cannot be read. */
     continueFrom,
 
-    /** The chain had halted, on these shards if they are known; `null`: it had not. Call it when its heads are restored. */
-    restoreHalt(network: string, shards?: readonly Shard[] | null): void {
-      if (shards !== null) byNetwork.get(network)?.entries[0]?.view.restoreHalt(shards)
+    /** The chain had halted, on these shards if they are known. Call it when its heads are restored. */
+    restoreHalt(network: string, shards?: readonly Shard[]): void {
+      byNetwork.get(network)?.entries[0]?.view.restoreHalt(shards)
     },
 
     /** Continues a network from what another daemon has saved of its endpoints, and has said of them since. */

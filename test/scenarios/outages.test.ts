@@ -15,17 +15,11 @@ const shared = (count: number, over: Partial<StageEndpoint>) =>
 const ELSEWHERE = ['x', 'y', 'z']
 
 function stageOf(endpoints: readonly StageEndpoint[], options: StageOptions = {}): Stage {
-  return createStage({
-    ...options,
-    networks: [
-      {
-        name: 'ethereum',
-        endpoints: [...endpoints, ...ELSEWHERE],
-        endpoint: { intervalMs: INTERVAL_MS },
-      },
-    ],
-  })
+  return createStage({ ...options, networks: networksOf(endpoints) })
 }
+const networksOf = (endpoints: readonly StageEndpoint[]) => [
+  { name: 'ethereum', endpoints: [...endpoints, ...ELSEWHERE], endpoint: { intervalMs: INTERVAL_MS } },
+]
 const key = (name: string) => `ethereum/${name}`
 const fail = (stage: Stage, endpoints: readonly { readonly name: string }[]) => {
   for (const { name } of endpoints) stage.set(key(name), { failure: { kind: 'http', status: 503 } })
@@ -116,7 +110,7 @@ describe.each([
     fail(stage, endpoints)
     await stage.pass(2 * MINUTE)
 
-    stage.reconfigure([{ name: 'ethereum', endpoints: ELSEWHERE, endpoint: { intervalMs: INTERVAL_MS } }])
+    stage.reconfigure(networksOf([]))
     await stage.pass(2 * MINUTE)
 
     expect(stage.open()).toEqual([])
@@ -516,8 +510,7 @@ test('an outage whose endpoints a reload splits goes on with the most of them', 
   const [outage] = stage.open()
 
   const [moved, ...others] = shared(5, { provider: 'zeta' }) as [StageEndpoint, ...StageEndpoint[]]
-  const split = [{ ...moved, provider: 'acme' }, ...others, ...ELSEWHERE]
-  stage.reconfigure([{ name: 'ethereum', endpoints: split, endpoint: { intervalMs: INTERVAL_MS } }])
+  stage.reconfigure(networksOf([{ ...moved, provider: 'acme' }, ...others]))
   await stage.pass(2 * MINUTE)
 
   expect(stage.open().filter(({ cause }) => cause === 'outage')).toMatchObject([{ id: outage?.id }])
@@ -621,10 +614,7 @@ test('an outage stays open over a reload that forgets its endpoints, until good 
   await stage.pass(2 * MINUTE)
   const before = stage.open()
 
-  const networks = [
-    { name: 'ethereum', endpoints: [...endpoints, ...ELSEWHERE], endpoint: { intervalMs: INTERVAL_MS } },
-  ]
-  stage.reconfigure(networks, [], { keeps: false })
+  stage.reconfigure(networksOf(endpoints), [], { keeps: false })
   for (const { name } of endpoints) {
     let asked = 0
     stage.set(key(name), { failure: () => (asked++ === 0 ? null : { kind: 'http', status: 503 }) })
