@@ -82,6 +82,7 @@ export function createGatewayService(deps: GatewayServiceDeps): GatewayService {
   const forwarder = createForwarder({
     board,
     clock,
+    rollbacks,
     callerHeights,
     onDoubt,
     onAttempt: ({ network, name }, operation, outcome) => metrics.attempted(network, name, operation, outcome),

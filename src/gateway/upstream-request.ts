@@ -77,6 +77,8 @@ export interface Provenance {
   readonly cache: 'hit' | 'miss' | 'none'
   /** No endpoint was healthy: the least unhealthy one answered. */
   readonly degraded: boolean
+  /** The answer to an identical request that began before. */
+  readonly isShared?: boolean
   /** Time spent waiting for nodes. */
   readonly nodeMs: number
   /** The node's `node-id`, for `admin.alias` and aliases; `null` if it sends none. */

@@ -410,6 +410,34 @@ describe('the same call of admin.alias again', () => {
 
     expect((await chainId('/ext/mine/rpc')).endpoint).toBe('b')
   })
+
+  test('is not undone by calls that were routed before and fail at the first endpoint', async () => {
+    let release = () => {}
+    const a = await startBareNode(({ method, id }, response) => {
+      if (method === 'admin.alias') return {}
+      if (a.asked.length > 2) response.writeHead(404).end('404 page not found')
+      release = () => response.end(`{"jsonrpc":"2.0","id":${id},"result":"0xa86a"}`)
+      return undefined
+    })
+    const b = await startBareNode(() => '0xa86a')
+    const { alias, chainId, url } = await open({ a, b })
+    await alias('bc/C', 'mine', 'a')
+    // Sixteen calls of a batch are forwarded at a time, and share one request.
+    const call = { jsonrpc: '2.0', id: 1, method: 'eth_chainId' }
+    const batch = fetch(`${url}/${ID}/ext/mine/rpc`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify(Array.from({ length: 17 }, () => call)),
+    })
+    await until(() => a.asked.length === 2)
+
+    await alias('bc/C', 'mine', 'b')
+    release()
+    const answers = (await (await batch).json()) as Answer['body'][]
+
+    expect(answers.map(({ result }) => result ?? null)).toEqual([...Array<string>(16).fill('0xa86a'), null])
+    expect(await chainId('/ext/mine/rpc')).toMatchObject({ status: 200, endpoint: 'b' })
+  })
 })
 
 describe('an endpoint that is away', () => {

@@ -106,10 +106,12 @@ async function watched(anvils: readonly Anvil[]) {
   const signal = new AbortController().signal
   const pollOne = async (of: Endpoint) => world.poll(of, await prober.poll(of, signal))
   for (const of of endpoints) await pollOne(of)
+  const rollbacks = createChainRollbacks(world.board)
   const forwarder = createForwarder({
     board: world.board,
     clock,
-    callerHeights: createCallerHeights(createChainRollbacks(world.board)),
+    rollbacks,
+    callerHeights: createCallerHeights(rollbacks),
     onDoubt(key) {
       const of = endpoints.find(({ name }) => key.endsWith(`/${name}`))
       if (of !== undefined) void pollOne(of)

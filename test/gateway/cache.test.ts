@@ -3,6 +3,7 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import type { Endpoint } from '../../src/core/endpoint.ts'
 import type { Network } from '../../src/core/network.ts'
 import { createCache } from '../../src/gateway/cache/cache.ts'
+import { createCoalescer } from '../../src/gateway/cache/coalesce.ts'
 import { createCallerHeights } from '../../src/gateway/caller-heights.ts'
 import type { Reply, UpstreamHandler, UpstreamRequest } from '../../src/gateway/upstream-request.ts'
 import { createFakeClock } from '../support/fake-clock.ts'
@@ -35,7 +36,7 @@ interface SceneOptions {
   readonly endpoints?: readonly string[]
 }
 
-/** A cache before a node, and the real poller, which tells it of the chain. */
+/** A cache and a coalescer before a node, and the real poller, which tells the cache of the chain. */
 function scene(options: SceneOptions = {}) {
   const { chain = createTrueChain(1000), finalDepth = DEPTH, maxBytes = 64 * MIB, endpoints = ['own-1'] } = options
   const clock = createFakeClock()
@@ -49,7 +50,8 @@ function scene(options: SceneOptions = {}) {
   })
   const node = nodeOn(chain)
   const tips = createCallerHeights()
-  const cache = createCache({ next: options.next ?? node, board: world.board, clock, callerHeights: tips })
+  const coalescer = createCoalescer({ next: options.next ?? node, clock, callerHeights: tips })
+  const cache = createCache({ next: coalescer, board: world.board, clock, callerHeights: tips })
   onTestFinished(() => cache.stop())
   cache.configure({ maxBytes, finalDepths: new Map([[of.name, finalDepth]]) })
 
@@ -610,6 +612,22 @@ describe('a reload', () => {
 
     expect(await outcomeOf(byNumber(900))).toBe('miss')
     expect(await outcomeOf(byNumber(901))).toBe('miss')
+  })
+
+  test('does not keep an answer on its way that a later request shares', async () => {
+    const waiting: ((reply: Reply) => void)[] = []
+    const next: UpstreamHandler = { handle: () => new Promise((resolve) => waiting.push(resolve)) }
+    const { cache, poll, of } = scene({ next })
+    await poll()
+
+    const first = cache.handle(byNumber(900))
+    cache.configure({ maxBytes: MIB, finalDepths: new Map([[of.name, DEPTH]]) })
+    const second = cache.handle(byNumber(900))
+    waiting.shift()?.(resultOf(createTrueChain(1000).block(900)))
+    await Promise.all([first, second])
+
+    expect(waiting).toEqual([])
+    expect(cache.bytes).toBe(0)
   })
 })
 

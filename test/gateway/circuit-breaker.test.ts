@@ -4,7 +4,7 @@ import { type CircuitBreaker, createCircuitBreaker } from '../../src/gateway/fai
 import { createRetryBudget } from '../../src/gateway/failover/retry-budget.ts'
 
 function fail(breaker: CircuitBreaker, now: number, times: number): boolean[] {
-  return Array.from({ length: times }, () => breaker.fail(now))
+  return Array.from({ length: times }, () => breaker.fail(now, now))
 }
 
 describe('a breaker', () => {
@@ -14,7 +14,7 @@ describe('a breaker', () => {
     expect(fail(breaker, 0, 4)).toEqual([false, false, false, false])
     for (let i = 0; i < 6; i++) breaker.succeed()
     expect(breaker.allows(0)).toBe(true)
-    expect(breaker.fail(0)).toBe(false)
+    expect(breaker.fail(0, 0)).toBe(false)
     expect(fail(breaker, 0, 4).at(-1)).toBe(true)
     expect(breaker.allows(0)).toBe(false)
   })
@@ -43,7 +43,7 @@ describe('a breaker', () => {
       lengths.push(length / 1000)
       now += length
       breaker.begin(now)
-      expect(breaker.fail(now)).toBe(true)
+      expect(breaker.fail(now, now)).toBe(true)
     }
 
     expect(lengths).toEqual([10, 20, 40, 80, 160, 300, 300])
@@ -67,9 +67,24 @@ describe('a breaker', () => {
     const breaker = createCircuitBreaker()
     fail(breaker, 0, 5)
     breaker.begin(10_000)
-    breaker.ignore()
+    breaker.ignore(10_000)
 
     expect(breaker.allows(10_001)).toBe(true)
+  })
+
+  test('a trial is neither decided nor ended by requests that fail beside it', () => {
+    const breaker = createCircuitBreaker()
+    fail(breaker, 0, 5)
+    breaker.begin(10_000)
+    breaker.begin(10_001)
+
+    breaker.ignore(9000)
+    breaker.ignore(10_001)
+    expect([breaker.fail(10_002, 9000), breaker.fail(10_003, 10_001)]).toEqual([false, false])
+    expect([breaker.allows(10_004), breaker.state(10_004)]).toEqual([false, 'half-open'])
+
+    expect(breaker.fail(10_005, 10_000)).toBe(true)
+    expect(breaker.state(10_005)).toBe('open')
   })
 
   test('is never open with fewer than five failures since it was closed, and never longer than five minutes', () => {
@@ -84,10 +99,10 @@ describe('a breaker', () => {
           if (step === 'ok') breaker.succeed()
           if (step === 'fail') {
             failures++
-            breaker.fail(now)
+            breaker.fail(now, now)
           }
           if (step === 'begin' && breaker.allows(now)) breaker.begin(now)
-          if (step === 'forget') breaker.ignore()
+          if (step === 'forget') breaker.ignore(now)
           if (step === 'wait') now += 7000
           if (step === 'close') breaker.close()
           if (was === 'closed' && breaker.state(now) === 'open') expect(failures).toBeGreaterThanOrEqual(5)

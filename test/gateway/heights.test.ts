@@ -84,6 +84,28 @@ describe('while no endpoint has the height that a caller has seen', () => {
     expect(isStale(replies[0] as Reply)).toBe(true)
   })
 
+  test('a chain that went back takes back its last answers', async () => {
+    const a = await startBareNode(at(1002))
+    const b = await startBareNode(at(1002))
+    const { ask, poll, skip } = await setting({ a, b }, FALLBACK_B)
+    await ask(BLOCK_NUMBER)
+    await ask(LATEST_BLOCK)
+    for (const node of [a, b]) node.answering = at(990)
+    for (let round = 0; round < 2; round++) {
+      skip(1000)
+      await poll('a', 990)
+      await poll('b', 990)
+    }
+
+    const lower = [await ask(BLOCK_NUMBER), await ask(LATEST_BLOCK)]
+    for (const node of [a, b]) node.answering = at(989)
+    const repeated = [await ask(BLOCK_NUMBER), await ask(LATEST_BLOCK)]
+
+    expect(lower.map(textOf)).toEqual(['"0x3de"', '{"number":"0x3de"}'])
+    expect(repeated.map(textOf)).toEqual(['"0x3de"', '{"number":"0x3de"}'])
+    expect([...lower, ...repeated].map(isStale)).toEqual([false, false, true, true])
+  })
+
   test('answers are fresh again once one has it', async () => {
     const { ask, b } = await behind()
     expect(isStale(await ask(BLOCK_NUMBER))).toBe(true)

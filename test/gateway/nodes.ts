@@ -105,10 +105,12 @@ export async function setting(
   const doubted: EndpointKey[] = []
   const attempts: string[] = []
   const retries: RetryReason[] = []
-  const tips = createCallerHeights(createChainRollbacks(world.board))
+  const rollbacks = createChainRollbacks(world.board)
+  const tips = createCallerHeights(rollbacks)
   const forwarder = createForwarder({
     board: world.board,
     clock,
+    rollbacks,
     callerHeights: tips,
     onDoubt: (key) => doubted.push(key),
     onAttempt: (upstream, _operation, outcome: AttemptOutcome) => attempts.push(`${upstream.name} ${outcome}`),

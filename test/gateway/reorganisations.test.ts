@@ -6,6 +6,7 @@ import { createObserver } from '../../src/core/observer/observer.ts'
 import { createCache } from '../../src/gateway/cache/cache.ts'
 import { createCoalescer } from '../../src/gateway/cache/coalesce.ts'
 import { createCallerHeights } from '../../src/gateway/caller-heights.ts'
+import { createChainRollbacks } from '../../src/gateway/chain-rollbacks.ts'
 import { createForwarder } from '../../src/gateway/failover/forwarder.ts'
 import { createProber, type NodeTarget } from '../../src/nodes/probe.ts'
 import { createIncidentRecorder } from '../../src/poll/incident-recorder.ts'
@@ -62,8 +63,9 @@ async function open(family: 'ethereum' | 'avalanche', finalDepth: number) {
     log: silentLog,
   })
   poller.configure([{ network: of, endpoints: [{ endpoint: own, at: locationOf('127.0.0.1') }] }], new Set())
-  const tips = createCallerHeights()
-  const forwarder = createForwarder({ board, clock: systemClock, callerHeights: tips, onDoubt: nothing })
+  const rollbacks = createChainRollbacks(board)
+  const tips = createCallerHeights(rollbacks)
+  const forwarder = createForwarder({ board, clock: systemClock, rollbacks, callerHeights: tips, onDoubt: nothing })
   forwarder.retarget([target])
   const coalescer = createCoalescer({ next: forwarder, clock: systemClock, callerHeights: tips })
   const cache = createCache({ next: coalescer, board, clock: systemClock, callerHeights: tips })

@@ -150,7 +150,7 @@ describe('among the well', () => {
 
   test('a read is tried on a breaker that is half open, and what writes is not', async () => {
     const { clock, name, of, world } = await setting(['a'])
-    for (let i = 0; i < 5; i++) of('a').breaker.fail(clock.monotonic())
+    for (let i = 0; i < 5; i++) of('a').breaker.fail(clock.monotonic(), clock.monotonic())
     expect(name({ isRead: false })).toBeNull()
 
     await clock.advance(10_000)
@@ -163,7 +163,7 @@ describe('among the well', () => {
 
   test('an open breaker that stands alone lets some through, and not all', async () => {
     const { clock, select, of } = await setting(['a'])
-    for (let i = 0; i < 5; i++) of('a').breaker.fail(clock.monotonic())
+    for (let i = 0; i < 5; i++) of('a').breaker.fail(clock.monotonic(), clock.monotonic())
 
     let through = 0
     for (let pick = select(); pick !== null; pick = select()) {

@@ -99,7 +99,8 @@ export function createCache({ next, board, clock, callerHeights }: CacheDeps): C
     const chain = chainOf(request.network, shardOf(request.operation.need))
     const { generation } = chain
     const reply = await next.handle(request)
-    if (chain.generation === generation) keep(key, request, reply, chain)
+    // Whoever began a shared request keeps its answer, unless it may be of an earlier generation.
+    if (reply.isShared !== true && chain.generation === generation) keep(key, request, reply, chain)
     return missed(reply)
   }
 
@@ -108,7 +109,8 @@ export function createCache({ next, board, clock, callerHeights }: CacheDeps): C
     const chain = chainOf(request.network, shardOf(request.operation.need))
     const { generation } = chain
     const reply = await next.handle(request)
-    if (reply.kind !== 'rest' || reply.status !== 200 || reply.degraded || chain.generation !== generation) return reply
+    if (reply.kind !== 'rest' || reply.status !== 200 || reply.degraded) return reply
+    if (reply.isShared === true || chain.generation !== generation) return reply
     const final = finalNonceIn(reply.body)
     // A height above the reference head is only a single node's claim.
     if (final !== null && final <= chain.height) chain.finalByNode = Math.max(chain.finalByNode ?? -1, final)

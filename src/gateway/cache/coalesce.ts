@@ -35,7 +35,7 @@ export function createCoalescer(deps: CoalescerDeps): UpstreamHandler {
       const reply = await flight.reply
       if (reply.kind !== 'rejected' && accepts(request, leader, reply)) {
         onCoalesced?.(request.network, request.operation.name)
-        return withWait(reply, joinedAt)
+        return { ...withWait(reply, joinedAt), isShared: true }
       }
       if (reply.kind !== 'rejected' || !isLeadersOwn(reply, leader, request)) tries++
       const isOver = request.signal.aborted || clock.monotonic() >= request.deadlineAt

@@ -113,8 +113,8 @@ function settle(
   // A caller may know methods that take longer than the timeout, which says nothing about a node that answers others.
   const isLongCall = isNodeTimeout && mayBeLarge(operation) && upstream.hasAnsweredSince(began)
   if (!isLocal && !isLongCall) upstream.isAnswering = isAnswer && !isLimited
-  if (isFault && !isLongCall) return upstream.breaker.fail(ended)
-  if (!isAnswer || isLimited) upstream.breaker.ignore()
+  if (isFault && !isLongCall) return upstream.breaker.fail(ended, began)
+  if (!isAnswer || isLimited) upstream.breaker.ignore(began)
   else {
     upstream.breaker.succeed()
     upstream.rateLimit.reset()

@@ -24,13 +24,15 @@ export function createCircuitBreaker(): CircuitBreaker {
     answersInARow = 0
   }
 
+  function allows(now: number): boolean {
+    if (openUntil === null) return true
+    return now >= openUntil && (testedAt === null || now - testedAt >= TEST_MS)
+  }
+
   return {
-    allows(now) {
-      if (openUntil === null) return true
-      return now >= openUntil && (testedAt === null || now - testedAt >= TEST_MS)
-    },
+    allows,
     begin(now) {
-      if (openUntil !== null && now >= openUntil) testedAt = now
+      if (openUntil !== null && allows(now)) testedAt = now
     },
     succeed() {
       if (openUntil !== null) return close()
@@ -39,11 +41,11 @@ export function createCircuitBreaker(): CircuitBreaker {
       if (answersInARow < WINDOW) answersInARow++
       else openMs = FIRST_OPEN_MS
     },
-    fail(now) {
+    fail(now, began) {
       answersInARow = 0
       if (openUntil !== null) {
-        // Requests sent before the breaker opened are not counted again.
-        if (testedAt === null) return false
+        // Only the test counts: requests sent before the breaker opened were counted already.
+        if (began !== testedAt) return false
         open(now)
         return true
       }
@@ -52,8 +54,8 @@ export function createCircuitBreaker(): CircuitBreaker {
       open(now)
       return true
     },
-    ignore() {
-      testedAt = null
+    ignore(began) {
+      if (began === testedAt) testedAt = null
     },
     close,
     state(now) {
@@ -68,10 +70,10 @@ export interface CircuitBreaker {
   begin(now: number): void
   /** The request was answered, with any answer. */
   succeed(): void
-  /** The request failed through the endpoint's fault. Returns whether this opened the breaker. */
-  fail(now: number): boolean
+  /** The request that began then failed through the endpoint's fault. Returns whether this opened the breaker. */
+  fail(now: number, began: number): boolean
   /** The end of the request says nothing about the endpoint: the caller left, or local resources ran out. */
-  ignore(): void
+  ignore(began: number): void
   /** A poll found the endpoint healthy. */
   close(): void
   state(now: number): 'closed' | 'open' | 'half-open'

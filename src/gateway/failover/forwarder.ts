@@ -1,6 +1,7 @@
 import type { ChainEvent } from '../../core/verdict/network-view.ts'
 import { createNodeForwarder } from '../../nodes/forward.ts'
 import type { Board } from '../../state/board.ts'
+import type { ChainRollbacks } from '../chain-rollbacks.ts'
 import type { UpstreamHandler } from '../upstream-request.ts'
 import { attempt } from './attempt.ts'
 import { FailoverLoop, type FailoverLoopDeps } from './failover-loop.ts'
@@ -12,9 +13,9 @@ import { createUpstreams } from './upstream-registry.ts'
 
 /** Answers requests by sending them to nodes: the best endpoint first, then the next ones, within the deadline. */
 export function createForwarder(deps: ForwarderDeps): Forwarder {
-  const { board, clock } = deps
+  const { board, clock, rollbacks } = deps
   const nodes = createNodeForwarder({ clock })
-  const staleAnswers = new StaleAnswers()
+  const staleAnswers = new StaleAnswers(rollbacks)
   const upstreams = createUpstreams({
     board,
     clock,
@@ -63,4 +64,5 @@ export interface Forwarder extends UpstreamHandler {
 
 export interface ForwarderDeps extends Omit<FailoverLoopDeps, 'send' | 'staleAnswers'> {
   readonly board: Board
+  readonly rollbacks: Pick<ChainRollbacks, 'now' | 'hasGoneBelow'>
 }

@@ -1,6 +1,7 @@
 import type { Shard } from '../../core/network.ts'
 import type { OperationName } from '../../core/routing/operation.ts'
 import type { AnswerHeight, HeightTag } from '../caller-heights.ts'
+import type { ChainRollbacks } from '../chain-rollbacks.ts'
 import { chainOperationOf, type NodeReply, type UpstreamRequest } from '../upstream-request.ts'
 
 /**
@@ -8,68 +9,60 @@ import { chainOperationOf, type NodeReply, type UpstreamRequest } from '../upstr
  * seen. `eth_blockNumber` is built from the height alone; blocks are kept in each requested form.
  */
 export class StaleAnswers {
+  readonly #rollbacks: StaleAnswersDeps
   readonly #heights = new Map<string, LastHeight>()
   readonly #answers = new Map<string, LastAnswer>()
 
-  /** Records an answer that is passed on. A lower one replaces a higher one only after `holdsMs`. */
+  constructor(rollbacks: StaleAnswersDeps) {
+    this.#rollbacks = rollbacks
+  }
+
+  /** Records an answer that is passed on. A lower one replaces a higher one after `holdsMs` or a rollback. */
   keep(request: UpstreamRequest, shard: Shard, reply: NodeReply, shown: AnswerHeight, at: Shown): void {
     const { tag, height } = shown
     const chain = chainKey(request.network, shard, tag)
     const last = this.#heights.get(chain)
-    if (last === undefined || height >= last.height || at.now - last.at > at.holdsMs) {
-      this.#heights.set(chain, {
-        network: request.network,
-        shard,
-        height,
-        at: at.now,
-        endpoint: at.endpoint,
-        degraded: at.degraded,
-      })
-    }
+    const { network } = request
+    const { endpoint, degraded, now } = at
+    const confirmed: LastHeight = { network, shard, height, at: now, poll: this.#rollbacks.now(), endpoint, degraded }
+    if (last === undefined || height >= last.height || this.#isOver(last, at)) this.#heights.set(chain, confirmed)
     if (!shown.isHead || reply.kind === 'error' || !KEPT.has(chainOperationOf(request).name)) return
     const key = formKey(chain, request)
     const kept = this.#answers.get(key)
-    if (kept !== undefined && height < kept.height && at.now - kept.at <= at.holdsMs) return
+    if (kept !== undefined && height < kept.height && !this.#isOver(kept, at)) return
     const bytes = reply.kind === 'result' ? reply.result : reply.body
     if (bytes.length > MAX_BYTES || (kept === undefined && this.#answers.size >= MAX_ANSWERS)) return
     // The memory is reused for each block, so `repeat` returns copies.
     const memory = kept !== undefined && kept.memory.length >= bytes.length ? kept.memory : Buffer.alloc(bytes.length)
     bytes.copy(memory)
     const status = reply.kind === 'rest' ? reply.status : null
-    const { network } = request
-    this.#answers.set(key, {
-      network,
-      shard,
-      height,
-      at: at.now,
-      endpoint: at.endpoint,
-      degraded: at.degraded,
-      status,
-      memory,
-      length: bytes.length,
-    })
+    this.#answers.set(key, { ...confirmed, status, memory, length: bytes.length })
   }
 
-  /** The last answer at or above `lowest` that is no older than `holdsMs`. */
+  /** The last answer at or above `lowest` that is no older than `holdsMs` and from before no rollback. */
   repeat(
     request: UpstreamRequest,
     shard: Shard,
     tag: HeightTag,
     lowest: number,
-    { now, holdsMs }: Pick<Shown, 'now' | 'holdsMs'>,
+    at: Age,
   ): (RepeatedAnswer & { readonly height: number }) | null {
     const chain = chainKey(request.network, shard, tag)
     const isBlockNumber = chainOperationOf(request).name === 'eth_blockNumber'
     const last = isBlockNumber ? this.#heights.get(chain) : this.#answers.get(formKey(chain, request))
-    if (last === undefined || last.height < lowest || now - last.at > holdsMs) return null
+    if (last === undefined || last.height < lowest || this.#isOver(last, at)) return null
     const { height, endpoint, degraded } = last
     return {
       reply: isBlockNumber ? numberOf(height) : copyOf(last as LastAnswer),
       height,
       endpoint,
       degraded,
-      ageMs: now - last.at,
+      ageMs: at.now - last.at,
     }
+  }
+
+  #isOver({ network, shard, height, at, poll }: LastHeight, { now, holdsMs }: Age): boolean {
+    return now - at > holdsMs || this.#rollbacks.hasGoneBelow(network, shard, height, poll)
   }
 
   /** Called when the endpoint turns out to be on another chain. */
@@ -93,13 +86,18 @@ export interface RepeatedAnswer {
   readonly ageMs: number
 }
 
-interface Shown {
-  readonly endpoint: string
-  /** The endpoint was unhealthy. */
-  readonly degraded: boolean
+type StaleAnswersDeps = Pick<ChainRollbacks, 'now' | 'hasGoneBelow'>
+
+interface Age {
   /** On the monotonic clock. */
   readonly now: number
   readonly holdsMs: number
+}
+
+interface Shown extends Age {
+  readonly endpoint: string
+  /** The endpoint was unhealthy. */
+  readonly degraded: boolean
 }
 
 interface LastHeight {
@@ -108,6 +106,8 @@ interface LastHeight {
   readonly height: number
   /** When a node last confirmed it. */
   readonly at: number
+  /** The same on the clock of `ChainRollbacks`. */
+  readonly poll: number
   readonly endpoint: string
   readonly degraded: boolean
 }

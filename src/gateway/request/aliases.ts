@@ -95,12 +95,15 @@ export function createAliases({ next, board, rpcPathOf, store, clock, log }: Ali
     return { kind: 'alias', surface, endpoint, to: { kind: 'path', path: `${EXT}${path}` } }
   }
 
-  /** Checks the reply, because the node may have restarted without the monitor noticing. */
+  /**
+   * Checks the reply, because the node may have restarted without the monitor noticing. If the alias was moved since the
+   * request was routed, the reply says nothing about it.
+   */
   async function forwardToAlias(request: UpstreamRequest): Promise<Reply> {
     const path = request.to.kind === 'path' ? request.to.path.slice(EXT.length) : ''
     const found = find(request.network, path)
     const reply = await next.handle(request)
-    if (found === null) return reply
+    if (found === null || !isPinnedTo(request, found.record.endpoint)) return reply
     const { record, suffix } = found
     const rpcPath = rpcPathOf(record.network, record.endpoint) ?? ''
     const reason = lossIn(record, reply)
@@ -175,6 +178,10 @@ function lossIn({ nodeId }: AliasRecord, reply: Reply): StaleReason | null {
   const answering = reply.nodeId ?? null
   if (nodeId !== null && answering !== null && answering !== nodeId) return 'other-node'
   return reply.kind === 'rejected' && reply.rejection.kind === 'unknown-route' ? 'lost' : null
+}
+
+function isPinnedTo({ operation: { need } }: UpstreamRequest, endpoint: string): boolean {
+  return need.kind === 'endpoint' && need.endpoint === endpoint
 }
 
 /** Unambiguous, because network names contain no spaces. */
