@@ -5,6 +5,13 @@ import { type Alert, type Alerts, EXPLAINED, OF_ENDPOINT, OF_NETWORK, threshold,
  * Faults of one node that Heartline has confirmed. A gauge keeps its value until the next poll, so with rare polls a
  * single bad poll would outlast any `for`; here `for` only covers failed scrapes.
  */
+const LAG = 'heartline_endpoint_block_lag'
+const LATE = `${LAG} >= ${threshold('lag_blocks')}`
+/** An endpoint that lags is lagging until it is at most `lag_recover_blocks` behind. */
+const BETWEEN = `(${LAG} > 0 unless on (${OF_ENDPOINT}) (${LATE}))`
+/** The only endpoint that answers is lagging by the age of its blocks, and has no lag. */
+const BY_AGE = `(clamp_min(${LAG}, 1) unless on (${OF_ENDPOINT}) (${LAG} > 0))`
+
 export const endpointAlerts: Alerts = ({ hold, window }) => [
   of({
     name: 'HeartlineEndpointDown',
@@ -22,12 +29,12 @@ export const endpointAlerts: Alerts = ({ hold, window }) => [
   of({
     name: 'HeartlineEndpointLagging',
     severity: 'warning',
-    number: `heartline_endpoint_block_lag\n>= ${threshold('lag_blocks')}\nand ${under('lagging')}`,
+    number: `(\n  ${LATE}\n  or ${BETWEEN}\n  or ${BY_AGE}\n)\nand ${under('lagging')}`,
     fires: { above: 0 },
     hold: hold(2 * MINUTE),
     summary: '{{ $labels.network }}/{{ $labels.endpoint }} is behind',
     description:
-      '{{ $labels.network }}/{{ $labels.endpoint }} is {{ $value | printf "%.0f" }} blocks behind{{ with $labels.shard }} on shard {{ . }}{{ end }}.',
+      '{{ $labels.network }}/{{ $labels.endpoint }} is at least {{ $value | printf "%.0f" }} blocks behind{{ with $labels.shard }} on shard {{ . }}{{ end }}.',
   }),
   of({
     name: 'HeartlineEndpointStalled',

@@ -50,7 +50,30 @@ export const RULE_CASES: readonly RuleCase[] = [
     },
     labels: { ...OF_NODE, shard: '1' },
     summary: 'avalanche/own-1 is behind',
-    description: 'avalanche/own-1 is 12 blocks behind on shard 1.',
+    description: 'avalanche/own-1 is at least 12 blocks behind on shard 1.',
+  },
+  {
+    alert: 'HeartlineEndpointLagging',
+    series: {
+      ...condition('lagging'),
+      [`heartline_endpoint_block_lag{${NODE},shard="1"}`]: turns(0, 2),
+      [`heartline_endpoint_block_lag{${NODE},shard="2"}`]: always(0),
+      ...threshold('lag_blocks', 3),
+    },
+    labels: { ...OF_NODE, shard: '1' },
+    summary: 'avalanche/own-1 is behind',
+    description: 'avalanche/own-1 is at least 2 blocks behind on shard 1.',
+  },
+  {
+    alert: 'HeartlineEndpointLagging',
+    series: {
+      ...condition('lagging'),
+      [`heartline_endpoint_block_lag{${NODE},shard=""}`]: always(0),
+      ...threshold('lag_blocks', 3),
+    },
+    labels: OF_NODE,
+    summary: 'avalanche/own-1 is behind',
+    description: 'avalanche/own-1 is at least 1 blocks behind.',
   },
   {
     alert: 'HeartlineEndpointStalled',
