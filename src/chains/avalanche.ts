@@ -1,7 +1,7 @@
 import type { Shard } from '../core/network.ts'
 import type { Liveness } from '../core/poll-result.ts'
 import type { Chain, ChainMemory, ChainTarget, Inquiry, NodeAnswer, Reading } from './chain.ts'
-import { evmBlockHash, evmHead } from './ethereum.ts'
+import { evmBlockHash, evmChainId, evmHead } from './ethereum.ts'
 import { readHealthReply } from './health-reply.ts'
 import { type Call, createCall, fail, isRefusal, isUnknownMethod, readEnvelope, statusFailure } from './json-rpc.ts'
 import { isObject, parseJson } from './parse.ts'
@@ -12,6 +12,7 @@ export const avalanche: Chain = {
   family: 'avalanche',
   liveness: avalancheLiveness,
   consensus: null,
+  chainId: evmChainId,
   head: evmHead,
   blockHash: evmBlockHash,
 }

@@ -1,5 +1,12 @@
 import { describeFailure, type Failure, isWithoutRoute } from '../core/failure.ts'
-import { CONSENSUS_HEALTH, type ConsensusReport, type NodeCheck } from '../core/poll-result.ts'
+import {
+  CONSENSUS_HEALTH,
+  type ConsensusReport,
+  type Liveness,
+  type NodeCheck,
+  type NodeClient,
+  type Outcome,
+} from '../core/poll-result.ts'
 import type { ChainMemory, ConsensusAnswer, Inquiry, NodeAnswer, Reading } from './chain.ts'
 import { fail, malformed, statusFailure } from './json-rpc.ts'
 import { isObject, type JsonObject, parseJson } from './parse.ts'
@@ -123,3 +130,37 @@ function stateOf(health: 'synced' | 'syncing' | null, sync: Sync | null): Consen
   if (sync?.isOptimistic === true) return 'optimistic'
   return health ?? (sync === null ? null : 'synced')
 }
+
+/** Adds what the consensus node told. If it is bad news, it outweighs a rate limit, which says nothing about the nodes. */
+export function withConsensus(
+  outcome: Outcome<Liveness>,
+  consensus: Outcome<ConsensusAnswer>,
+  client: NodeClient | null,
+): Outcome<Liveness> {
+  if (!outcome.ok) {
+    if (!consensus.ok || outcome.failure.kind !== 'rate-limited' || !isBadNews(consensus.value.report)) return outcome
+    const { checks, report } = consensus.value
+    const value = { healthy: false, checks, heartbeatAt: null, report: { ...UNTOLD, client, consensus: report } }
+    return { ok: true, value, durationMs: consensus.durationMs }
+  }
+  if (!consensus.ok) return consensus
+  const { report, checks, healthy } = outcome.value
+  const { value: answer } = consensus
+  if (report === undefined) return outcome
+  return {
+    ok: true,
+    value: {
+      ...outcome.value,
+      healthy: healthy && answer.checks.every((check) => check.healthy),
+      checks: checks.concat(answer.checks),
+      report: { ...report, consensus: answer.report },
+    },
+    durationMs: Math.max(outcome.durationMs, consensus.durationMs),
+  }
+}
+
+function isBadNews({ state }: ConsensusReport): boolean {
+  return state !== null && state !== 'synced' && state !== 'unreached'
+}
+
+const UNTOLD = { sync: null, peers: null }

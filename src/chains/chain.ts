@@ -11,6 +11,8 @@ export interface Chain {
   liveness(target: ChainTarget, shard: Shard, memory: ChainMemory, now: number): Inquiry<Liveness>
   /** Asks the consensus node behind this one; `null` if the family has none. */
   readonly consensus: ((memory: ChainMemory, now: number) => Inquiry<ConsensusAnswer>) | null
+  /** Verifies the chain id of an endpoint without a head check; `null` if the family has none. */
+  readonly chainId: ((target: ChainTarget, memory: ChainMemory, now: ChainIdTimes) => Inquiry<boolean>) | null
   head(target: ChainTarget, shard: Shard, memory: ChainMemory): Conversation<Head>
   /** Reads the hash of the node's block at this height; `null` if the node has no such block. */
   blockHash(target: ChainTarget, shard: Shard, height: number, memory: ChainMemory): Conversation<string | null>
@@ -50,6 +52,12 @@ export type Conversation<T> = Generator<NodeRequest, Reading<T>, NodeAnswer>
 /** A check that goes on after a failed request, also one that got no response: several questions to one node. */
 export type Inquiry<T> = Generator<NodeRequest, Reading<T>, Reading<NodeAnswer>>
 
+export interface ChainIdTimes {
+  readonly wall: UnixMs
+  /** In milliseconds. */
+  readonly monotonic: number
+}
+
 export interface ConsensusAnswer {
   readonly report: ConsensusReport
   readonly checks: readonly NodeCheck[]
@@ -61,6 +69,8 @@ export interface ChainMemory {
   livenessMethod: 'health.getLiveness' | 'health.health' | null
   /** When the chain id was last verified; `null` if never. */
   verifiedAt: UnixMs | null
+  /** When the node last refused to tell its chain id, in monotonic time; `null` if never. */
+  chainIdRefusedAt: number | null
   /** A head did not fit its network, or the chain id was wrong: the next head counts only with the right chain id. */
   doubted: boolean
   /** The last request for the chain id was not answered in time: the next one is sent together with that for a block. */
@@ -81,6 +91,7 @@ export function newChainMemory(recentBlocks = createRecentBlocks()): ChainMemory
   return {
     livenessMethod: null,
     verifiedAt: null,
+    chainIdRefusedAt: null,
     doubted: false,
     isChainIdLate: false,
     seenHashes: null,

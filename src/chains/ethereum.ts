@@ -1,10 +1,28 @@
 import type { Shard } from '../core/network.ts'
 import type { Head, Liveness, NodeCheck, NodeClient, SyncReport } from '../core/poll-result.ts'
 import { beaconConsensus } from './beacon.ts'
-import type { Chain, ChainMemory, ChainTarget, Conversation, Inquiry, NodeAnswer, Reading } from './chain.ts'
-import { type Call, createCall, fail, malformed, readResult, readResultOrError, statusFailure } from './json-rpc.ts'
+import type {
+  Chain,
+  ChainIdTimes,
+  ChainMemory,
+  ChainTarget,
+  Conversation,
+  Inquiry,
+  NodeAnswer,
+  Reading,
+} from './chain.ts'
+import {
+  type Call,
+  createCall,
+  fail,
+  isRefusal,
+  malformed,
+  readResult,
+  readResultOrError,
+  statusFailure,
+} from './json-rpc.ts'
 import { isObject, LATEST_TIME_MS, parseJson, readClient, readHash, readQuantity, safeCount } from './parse.ts'
-import { ask, askClient, endingFailure, markUnhealthy, type Question, valueOf } from './questions.ts'
+import { ASK_AGAIN_MS, ask, askClient, endingFailure, markUnhealthy, type Question, valueOf } from './questions.ts'
 import { resultText } from './recent-blocks.ts'
 
 /** Any EVM node: JSON-RPC at `rpcPath`. */
@@ -12,6 +30,7 @@ export const ethereum: Chain = {
   family: 'ethereum',
   liveness: evmLiveness,
   consensus: beaconConsensus,
+  chainId: evmChainId,
   head: evmHead,
   blockHash: evmBlockHash,
 }
@@ -23,11 +42,17 @@ function* evmLiveness({ rpcPath }: ChainTarget, _shard: Shard, memory: ChainMemo
   const sync = yield* ask(ofMethod('eth_syncing', readSync, rpcPath, memory), questionnaire)
   const ending = endingFailure(sync, 'first')
   if (ending !== null) return fail(ending)
-  if (sync.kind === 'told' && sync.value.isSyncing) markUnhealthy(checks)
+  const isSyncing = sync.kind === 'told' && sync.value.isSyncing
+  if (isSyncing) markUnhealthy(checks)
   const peers = yield* ask(ofMethod('net_peerCount', readPeers, rpcPath, memory), questionnaire)
   const failure = endingFailure(peers, 'later')
-  if (failure !== null) return fail(failure)
-  const client = yield* askClient(ofMethod('web3_clientVersion', readVersion, rpcPath, memory), questionnaire)
+  if (failure !== null && !isSyncing) return fail(failure)
+  // Bad news outweighs a rate limit, which says nothing about the node.
+  if (failure !== null) checks.pop()
+  const client =
+    failure === null
+      ? yield* askClient(ofMethod('web3_clientVersion', readVersion, rpcPath, memory), questionnaire)
+      : (memory.client?.value ?? null)
   return {
     ok: true,
     value: {
@@ -156,22 +181,54 @@ function* verifyChainId(calls: readonly Call[], expected: number, memory: ChainM
     memory.isChainIdLate = false
     const result = readResult(answer, call)
     if (!result.ok) return result
-    const actual = readQuantity(result.value)
-    if (actual === null) return malformed('eth_chainId is not a quantity')
-    if (actual !== expected) {
-      memory.doubted = true
-      return fail({ kind: 'wrong-network', expected, actual: String(actual) })
-    }
+    const verified = compareChainId(result.value, expected, memory)
+    if (!verified.ok) return verified
     memory.verifiedAt = answer.receivedAt
   }
   memory.doubted = false
   return { ok: true, value: null }
 }
 
+function compareChainId(result: unknown, expected: number, memory: ChainMemory): Reading<null> {
+  const actual = readQuantity(result)
+  if (actual === null) return malformed('eth_chainId is not a quantity')
+  if (actual === expected) return { ok: true, value: null }
+  memory.doubted = true
+  return fail({ kind: 'wrong-network', expected, actual: String(actual) })
+}
+
+/**
+ * Returns whether the chain id is verified. A node that does not tell it has not failed, because its liveness is all that
+ * was asked for; one that told another chain id has, until it tells the right one.
+ */
+export function* evmChainId(
+  { rpcPath, chainId }: ChainTarget,
+  memory: ChainMemory,
+  now: ChainIdTimes,
+): Inquiry<boolean> {
+  const { chainIdRefusedAt } = memory
+  if (chainId === null) return { ok: true, value: false }
+  if (isVerified({ receivedAt: now.wall }, memory)) return { ok: true, value: true }
+  if (chainIdRefusedAt !== null && now.monotonic - chainIdRefusedAt < ASK_AGAIN_MS) return { ok: true, value: false }
+  for (const call of askChainId(rpcPath, memory)) {
+    const answer = yield call.request
+    const result = answer.ok ? readResultOrError(answer.value, call) : answer
+    if (!result.ok && !memory.doubted) {
+      if (answer.ok && isRefusal(result.failure)) memory.chainIdRefusedAt = now.monotonic
+      return { ok: true, value: memory.verifiedAt !== null }
+    }
+    const verified = result.ok ? compareChainId(result.value, chainId, memory) : result
+    if (!verified.ok) return verified
+    memory.verifiedAt = now.wall
+  }
+  memory.doubted = false
+  return { ok: true, value: true }
+}
+
 /** Heads that do not fit their network are verified at once; this finds a node that has not answered otherwise. */
 const VERIFIED_FOR_MS = 600_000
 
-function isVerified({ receivedAt }: NodeAnswer, { verifiedAt, doubted }: ChainMemory): boolean {
+function isVerified({ receivedAt }: Pick<NodeAnswer, 'receivedAt'>, { verifiedAt, doubted }: ChainMemory): boolean {
   // `abs`, because a verification must not last longer if the wall clock is set back.
   return !doubted && verifiedAt !== null && Math.abs(receivedAt - verifiedAt) < VERIFIED_FOR_MS
 }

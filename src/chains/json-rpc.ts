@@ -16,10 +16,12 @@ export function createCall(path: string, method: string, params: readonly unknow
   return { request: { method: 'POST', path, body }, id }
 }
 
-/** Reads `result` from a response with a 2xx status. */
+/** Reads `result` from a response with a 2xx status; with another one, the body may report a rate limit. */
 export function readResult(answer: NodeAnswer, call: Call): Reading<unknown> {
   const failure = statusFailure(answer)
-  return failure === null ? readEnvelope(parseJson(answer.body), answer, call) : fail(failure)
+  if (failure !== null && failure.kind !== 'http') return fail(failure)
+  const reading = readEnvelope(parseJson(answer.body), answer, call)
+  return failure === null || (!reading.ok && reading.failure.kind === 'rate-limited') ? reading : fail(failure)
 }
 
 /** Reads `result`; an error in the body of a response with status 400 or 5xx is more precise than the status. */

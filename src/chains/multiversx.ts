@@ -11,6 +11,7 @@ export const multiversx: Chain = {
   family: 'multiversx',
   liveness: multiversxLiveness,
   consensus: null,
+  chainId: null,
   head: shardHead,
   blockHash: shardBlockHash,
 }

@@ -145,6 +145,7 @@ const StoredHealth = z.object({
       checks: z.array(StoredCheck).max(MAX_CHECKS),
       heartbeatAt: Time.nullable(),
       report: StoredReport.exactOptional(),
+      chainIdVerified: z.literal(true).exactOptional(),
     })
     .nullable(),
   latencyMs: Ms.nullable(),

@@ -98,6 +98,8 @@ export interface Liveness {
   readonly heartbeatAt: UnixMs | null
   /** Absent if the node runs and counts its checks itself (avalanche); else its checks are our questions. */
   readonly report?: NodeReport
+  /** The chain id was verified. Only for endpoints without a head check, because a head counts only with it. */
+  readonly chainIdVerified?: true
 }
 
 /** Answers to our questions about a node's own state. `null`: not told. */

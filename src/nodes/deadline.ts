@@ -30,12 +30,16 @@ export class Deadline {
   pass(): void {
     if (this.passed) return
     this.passed = true
-    this.end()
+    this.#stop()
     for (let task = this.#tasks.pop(); task !== undefined; task = this.#tasks.pop()) task()
   }
 
-  /** Stops the timer when the check is done. */
+  /** Called when the check is done. Requests of which it needs no answer still end at the deadline. */
   end(): void {
+    if (this.#tasks.length === 0) this.#stop()
+  }
+
+  #stop(): void {
     this.#timer?.cancel()
     this.#signal.removeEventListener('abort', this.#pass)
   }

@@ -1,8 +1,8 @@
+import { withConsensus } from '../chains/beacon.ts'
 import type {
   Chain,
   ChainMemory,
   ChainTarget,
-  ConsensusAnswer,
   Conversation,
   Inquiry,
   NodeAnswer,
@@ -153,11 +153,23 @@ export class PollRun {
     const { chain, target, memory, address, beaconAddress } = this.#to
     const now = this.#deps.clock.monotonic()
     const [shard = null] = this.#endpoint.shards
-    const inquiry = this.#inquire(chain.liveness(target, shard, memory, now), address)
-    const own = this.#has('head') ? inquiry : inquiry.then((outcome) => this.#withEvidence(outcome))
+    const liveness = chain.liveness(target, shard, memory, now)
+    const own = this.#has('head')
+      ? this.#inquire(liveness, address)
+      : this.#inquire(this.#verified(liveness, now), address).then((outcome) => this.#withEvidence(outcome))
     if (chain.consensus === null || beaconAddress === null) return own
     const [outcome, consensus] = await Promise.all([own, this.#inquire(chain.consensus(memory, now), beaconAddress)])
-    return withConsensus(outcome, consensus)
+    return withConsensus(outcome, consensus, memory.client?.value ?? null)
+  }
+
+  /** Without a head check, liveness is told of a node of the right network only. */
+  *#verified(liveness: Inquiry<Liveness>, now: number): Inquiry<Liveness> {
+    const { chain, target, memory } = this.#to
+    const told = yield* liveness
+    if (!told.ok || chain.chainId === null) return told
+    const verified = yield* chain.chainId(target, memory, { wall: this.#deps.clock.now(), monotonic: now })
+    if (!verified.ok) return verified
+    return verified.value ? { ok: true, value: { ...told.value, chainIdVerified: true } } : told
   }
 
   /** Without a head check, a server that refuses every path shows nothing of a node: its address or our key is wrong. */
@@ -272,25 +284,6 @@ function outcomeOf<T>(reading: Reading<T>, durationMs: number): Outcome<T> {
   return reading.ok
     ? { ok: true, value: reading.value, durationMs }
     : { ok: false, failure: reading.failure, durationMs }
-}
-
-function withConsensus(outcome: Outcome<Liveness>, consensus: Outcome<ConsensusAnswer>): Outcome<Liveness> {
-  if (!outcome.ok) return outcome
-  if (!consensus.ok) return consensus
-  const { report, checks, healthy, heartbeatAt } = outcome.value
-  const { value: answer } = consensus
-  if (report === undefined) return outcome
-  const { sync, peers, client } = report
-  return {
-    ok: true,
-    value: {
-      healthy: healthy && answer.checks.every((check) => check.healthy),
-      checks: checks.concat(answer.checks),
-      heartbeatAt,
-      report: { sync, peers, client, consensus: answer.report },
-    },
-    durationMs: Math.max(outcome.durationMs, consensus.durationMs),
-  }
 }
 
 const PATIENCE_MS = 100

@@ -170,6 +170,13 @@ test('a node that limits our rate fails the check, whichever question it was, an
   expect(failureOf(ask([SYNCED, limited]))).toEqual({ kind: 'rate-limited', retryAfterMs: null })
 })
 
+test('a node that limits our rate after it has told that it is syncing is syncing, and gets no further question', () => {
+  const liveness = valueOf(ask([result(true), { body: '', status: 429 }]))
+
+  expect(liveness).toMatchObject({ healthy: false, report: { sync: { isSyncing: true }, peers: null } })
+  expect(liveness.checks.map(({ name }) => name)).toEqual(['eth_syncing'])
+})
+
 test.each([
   ['Geth/v1.16.4-stable-41714b49/linux-amd64/go1.25.1', 'Geth', 'v1.16.4-stable-41714b49'],
   ['Geth/my-node/v1.10.25-stable/linux-amd64/go1.18.6', 'Geth', 'v1.10.25-stable'],

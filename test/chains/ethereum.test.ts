@@ -149,7 +149,16 @@ describe('an answer', () => {
   test.each([-32005, -32097, 429])('with the error code %i limits our rate', (code) => {
     const body = { jsonrpc: '2.0', id: 1, error: { code, message: 'slow down' } }
 
-    expect(failureOf(ask({ body, retryAfterMs: 7000 }))).toEqual({ kind: 'rate-limited', retryAfterMs: 7000 })
+    for (const status of [200, 400, 402, 403, 503]) {
+      const answer = { body, status, retryAfterMs: 7000 }
+      expect(failureOf(ask(answer))).toEqual({ kind: 'rate-limited', retryAfterMs: 7000 })
+    }
+  })
+
+  test('with another error counts by its status', () => {
+    const body = { jsonrpc: '2.0', id: 1, error: { code: -32000, message: 'no' } }
+
+    expect(failureOf(ask({ body, status: 503 }))).toEqual({ kind: 'http', status: 503 })
   })
 
   test.each([

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
 import type { Need } from '../../src/core/routing/operation.ts'
 import { Cancellation } from '../../src/gateway/upstream-request.ts'
+import { good, liveness } from '../support/network.ts'
 import { textOf } from './chain.ts'
 import {
   ALIAS,
@@ -498,6 +499,21 @@ describe('never', () => {
 
     expect(textOf(await ask())).toBe('no-endpoint')
     await poll('a', 1000)
+
+    expect(await ask()).toMatchObject({ kind: 'result', degraded: false })
+  })
+
+  test('one without a head check whose liveness polls have not verified the network', async () => {
+    const a = await startBareNode(() => '0x1')
+    const { ask, world } = await setting(
+      { a },
+      { network: { chainId: 1 }, endpoints: { a: { checks: ['liveness'] } }, polled: false },
+    )
+    const well = liveness(systemClock.now())
+    await world.pollAll({ liveness: good(well) })
+    expect(textOf(await ask())).toBe('no-endpoint')
+
+    await world.pollAll({ liveness: good({ ...well, chainIdVerified: true }) })
 
     expect(await ask()).toMatchObject({ kind: 'result', degraded: false })
   })

@@ -53,6 +53,18 @@ test('a deadline that has ended does not pass any more, and its signal forgets i
   expect([listeners.size, deadline.passed]).toEqual([0, false])
 })
 
+test('a deadline that has ended still ends what watches it in time', async () => {
+  const clock = createFakeClock()
+  const deadline = new Deadline(clock, 5000, NEVER)
+  let ended = 0
+  deadline.watch(() => ended++)
+
+  deadline.end()
+  await clock.advance(5000)
+
+  expect(ended).toBe(1)
+})
+
 /** In a thread of its own: it answers at once while our thread is blocked. */
 const ECHO = `
 const { createServer } = require('node:net')

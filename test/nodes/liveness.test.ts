@@ -242,6 +242,65 @@ describe('an endpoint without a head check', () => {
   })
 })
 
+describe('the chain id of an endpoint without a head check', () => {
+  const LIVENESS_ONLY = endpoint('own-1', { checks: ['liveness'] })
+  const MAINNET = recorded('ethereum/chain-id-mainnet')
+  const OTHER = MAINNET.replace('"0x1"', '"0x5"')
+
+  function proberOn(url: string) {
+    const prober = proberOf(target(url, { endpoint: LIVENESS_ONLY, chainId: 1 }))
+    return async () => (await prober.poll(LIVENESS_ONLY, NEVER)).liveness
+  }
+  const timesAsked = ({ asked }: Awaited<ReturnType<typeof node>>) =>
+    asked.filter(({ method }) => method === 'eth_chainId').length
+
+  test('is verified once', async () => {
+    const own = await node({ ...WELL, eth_chainId: MAINNET })
+    const poll = proberOn(own.url)
+
+    for (let polls = 0; polls < 2; polls++) {
+      expect(await poll()).toMatchObject({ ok: true, value: { healthy: true, chainIdVerified: true } })
+    }
+    expect(timesAsked(own)).toBe(1)
+  })
+
+  test('is wrong until the node tells the right one', async () => {
+    const script: Record<string, Answer> = { ...WELL, eth_chainId: OTHER }
+    const poll = proberOn((await node(script)).url)
+    const wrong = { ok: false, failure: { kind: 'wrong-network', expected: 1, actual: '5' } }
+
+    expect([await poll(), await poll()]).toMatchObject([wrong, wrong])
+    script.eth_chainId = 500
+    expect(await poll()).toMatchObject({ ok: false, failure: { kind: 'http', status: 500 } })
+    script.eth_chainId = MAINNET
+    expect(await poll()).toMatchObject({ ok: true, value: { chainIdVerified: true } })
+  })
+
+  test.each([
+    ['refuses to tell it', 404, 1],
+    ['fails to tell it', 500, 2],
+  ])('is not verified on a node that %s, whose liveness is told', async (_how, answer, times) => {
+    const own = await node({ ...WELL, eth_chainId: answer })
+    const poll = proberOn(own.url)
+
+    for (let polls = 0; polls < 2; polls++) {
+      const liveness = await poll()
+      expect(liveness).toMatchObject({ ok: true, value: { healthy: true } })
+      expect(JSON.stringify(liveness)).not.toContain('chainIdVerified')
+    }
+    expect(timesAsked(own)).toBe(times)
+  })
+})
+
+test('a rate limit of the execution node does not hide that its consensus node is down', async () => {
+  const own = await node({ ...WELL, net_peerCount: 429 })
+  const beacon = await node({ ...BEACON, '/eth/v1/node/health': 503 })
+  const liveness = await livenessOf(target(own.url, { beaconUrl: new Secret(beacon.url) }))
+
+  expect(liveness).toMatchObject({ healthy: false, report: { sync: null, peers: null, consensus: { state: 'down' } } })
+  expect(liveness.checks.map(({ name }) => name)).toEqual(['/eth/v1/node/health'])
+})
+
 test('a refused question is not asked again in the next poll, unless the node had refused everything', async () => {
   const some = await node({ ...WELL, net_peerCount: 403 })
   const prober = proberOf(target(some.url))

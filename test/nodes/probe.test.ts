@@ -117,6 +117,27 @@ test('endpoints on one host use ids of their own: a response to one is never tha
   expect(new Set(ids).size).toBe(60)
 })
 
+test('a chain id that is never told holds no connection beyond the deadline', async () => {
+  const of = endpoint('own-1', { checks: ['head'] })
+  let isWell = false
+  const node = await httpNode((_path, method, response) => {
+    if (method === 'eth_chainId') return isWell ? recorded('ethereum/chain-id-mainnet') : null
+    // From the second poll on, the chain id is requested together with the block.
+    if (isWell || node.asked.length < 3) return recorded('ethereum/block-mainnet')
+    response.statusCode = 503
+    return ''
+  })
+  const targets = [target(of, node.url, { chainId: 1, timeoutMs: 300 })]
+  const { poll, retarget } = prober(targets)
+  retarget(targets, 2)
+
+  for (let polls = 0; polls < 4; polls++) await poll(of, NEVER)
+  await systemClock.sleep(400)
+  isWell = true
+
+  expect(failures(await poll(of, NEVER))).toEqual([null, null])
+})
+
 describe('a poll', () => {
   test('runs every check of the endpoint, over one connection', async () => {
     const node = await httpNode(avalancheNode)

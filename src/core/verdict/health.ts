@@ -61,6 +61,11 @@ export function unpolled(endpoint: Endpoint, at: UnixMs): Health {
   }
 }
 
+/** Whether a poll has verified the chain id, if the network has one. */
+export function isChainIdVerified({ heads, liveness }: Pick<Health, 'heads' | 'liveness'>): boolean {
+  return heads.length > 0 || liveness?.chainIdVerified === true
+}
+
 /** A result holds until the next one, but not longer than two intervals; then the state is unknown. */
 export function stateAt(health: Health, now: UnixMs): State {
   return health.verdict === null || now > health.validUntil ? 'unknown' : health.verdict

@@ -1,6 +1,7 @@
 import type { Tier } from '../../core/endpoint.ts'
 import { type Candidate, type ExclusionReason, type Ranking, rank } from '../../core/routing/rank.ts'
 import type { UnixMs } from '../../core/time.ts'
+import { isChainIdVerified } from '../../core/verdict/health.ts'
 import { type BoardNetwork, shownState } from '../../state/board.ts'
 import type { RankedUpstream, Upstream } from './upstream.ts'
 
@@ -41,14 +42,14 @@ export interface CandidateList {
 /** In the order of the configuration. */
 function candidatesOf({ standing, endpoints }: BoardNetwork, now: UnixMs): Candidate[] {
   return endpoints.map((entry) => {
-    const { endpoint, heads } = entry.health
+    const { endpoint } = entry.health
     return {
       key: entry.key,
       endpoint: endpoint.name,
       tier: endpoint.tier,
       state: shownState(entry, now),
       health: entry.health,
-      unverified: standing.network.chainId !== null && endpoint.checks.includes('head') && heads.length === 0,
+      unverified: standing.network.chainId !== null && !isChainIdVerified(entry.health),
     }
   })
 }

@@ -1,6 +1,6 @@
 import { type Clock, repeat } from '../../clock.ts'
 import type { EndpointKey } from '../../core/endpoint.ts'
-import { type Health, isOnOtherChain } from '../../core/verdict/health.ts'
+import { type Health, isChainIdVerified, isOnOtherChain } from '../../core/verdict/health.ts'
 import type { Board } from '../../state/board.ts'
 import { createRetryBudget, type RetryBudget } from './retry-budget.ts'
 import { Upstream, type UpstreamTarget } from './upstream.ts'
@@ -25,7 +25,7 @@ export function createUpstreams({ board, clock, onOtherChain }: UpstreamsDeps): 
     for (const { shard, height, readAt } of health.heads) upstream.heights.setPolled(shard, height, readAt)
     if (health.latencyMs !== null) upstream.setPolledLatency(health.latencyMs, clock.monotonic())
     // A single poll starts or stops the use of an endpoint, before the verdict changes.
-    const isVerified = health.heads.length > 0
+    const isVerified = isChainIdVerified(health)
     const isOnWrongNetwork = health.confirmation.traces.some(({ finding }) => finding.code === 'wrong-network')
     const wasOnOtherChain = upstream.isOnOtherChain
     upstream.isOnOtherChain = isOnOtherChain(health)
