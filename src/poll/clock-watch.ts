@@ -9,9 +9,10 @@ export function watchClock({ clock, onJump, onBlocked, cpuWaitMs, onCpuWait }: C
   /** Call it before a judgement that depends on time. */
   function check(): void {
     const now = clock.monotonic()
-    const nextOffset = clock.now() - now
-    const jump = nextOffset - offset
-    offset = nextOffset
+    const wall = clock.now()
+    const isSure = clock.monotonic() - now < BETWEEN_READS_MS
+    const jump = isSure ? wall - now - offset : 0
+    offset += jump
     const dueAt = lookedAt + LOOK_EVERY_MS
     lookedAt = now
     if (now > dueAt) onBlocked(dueAt, now)
@@ -29,6 +30,8 @@ export function watchClock({ clock, onJump, onBlocked, cpuWaitMs, onCpuWait }: C
 
 /** If the wall clock moved this much more or less than the monotonic one, it was set, or the machine was suspended. */
 const JUMP_MS = 1000
+/** A process that waited for the CPU between its two reads does not know how the clocks compare. */
+const BETWEEN_READS_MS = 100
 const LOOK_EVERY_MS = 250
 /** Polls are judged more often than this. */
 const SAMPLE_EVERY_MS = 100

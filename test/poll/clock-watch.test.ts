@@ -34,6 +34,25 @@ test('a wall clock set an hour forward or back is reported once', async () => {
   expect(holds).toEqual([])
 })
 
+test('a wait for the CPU between the reads of the two clocks is no step, and hides none', async () => {
+  const { clock, jumps, watch } = watched()
+  const { now } = clock
+  clock.now = () => {
+    clock.blockLoop(3000)
+    return now()
+  }
+  watch.check()
+  watch.check()
+  clock.now = now
+  watch.check()
+  expect(jumps).toEqual([])
+
+  clock.stepWall(5000)
+  watch.check()
+
+  expect(jumps).toEqual([5000])
+})
+
 test('a blocked loop is reported once, at the next check; neither it nor a slow drift is a step', async () => {
   const { clock, jumps, holds, watch } = watched()
 

@@ -6,8 +6,8 @@ import { UNKNOWN_ROUTE } from './route.ts'
 
 /** Parses the routes of a MultiversX proxy (mx-chain-proxy-go, api/groups) and gives each request one spelling. */
 export function readRest({ rest, query, shards, extraMethods }: RestTarget): RestRequest | GatewayError {
-  const [, group, second, third, fourth, ...more] = rest.split('/')
-  if (group === 'block' && fourth !== undefined && more.length === 0) {
+  const [, group, second, third, fourth, more] = rest.split('/', 6)
+  if (group === 'block' && fourth !== undefined && more === undefined) {
     if (third === 'by-hash') return blockBy('hash', second, fourth, query, shards)
     if (third === 'by-nonce') return blockBy('nonce', second, fourth, query, shards)
   }
@@ -110,9 +110,9 @@ const FLAGS = ['forHyperblock', 'withLogs', 'withTxs'] as const
 function readFlags(query: string | null): string | null {
   if (query === null) return ''
   const given = new Map<string, string>()
-  for (const pair of query.split('&')) {
-    const [name = '', value = '', ...more] = pair.split('=')
-    if (more.length > 0 || given.has(name) || !(FLAGS as readonly string[]).includes(name)) return null
+  for (const pair of query.split('&', FLAGS.length + 1)) {
+    const [name = '', value = '', more] = pair.split('=', 3)
+    if (more !== undefined || given.has(name) || !(FLAGS as readonly string[]).includes(name)) return null
     if (value !== 'true' && value !== 'false') return null
     given.set(name, value)
   }
