@@ -34,10 +34,19 @@ export function createPoller(deps: PollerDeps): Poller {
       else judge(poll, validity)
     },
     onWaiting(_key, { entry }) {
-      const witness = isDown(entry) && endpoints.isWitnessedSoon(entry) ? null : endpoints.witnessFor(entry)
-      if (witness !== null) pollSoon(witness.key)
+      const isConfirmed = isDown(entry)
+      const witness = isConfirmed && endpoints.isWitnessedSoon(entry) ? null : endpoints.witnessFor(entry)
+      if (witness === null) return
+      pollSoon(witness.key)
+      if (isConfirmed) keepDown(entry, witness.endpoint.intervalMs)
     },
   })
+
+  /** An endpoint that is down and fails again stays down until a witness that is polled seldom has shown whose fault it is. */
+  function keepDown({ endpoint, view }: PolledEndpoint, witnessMs: number): void {
+    const health = view.holdResult(endpoint.name, witnessMs, clock.now())
+    if (health !== null) board.put(health, false)
+  }
 
   function take(poll: CompletedPoll): void {
     const { entry, result } = poll

@@ -6,7 +6,7 @@ import type { UnixMs } from '../time.ts'
 import { assess, isSuspect, withoutResult } from './assess.ts'
 import { type ConfirmationState, conditionsOf, confirmedOnly } from './confirm.ts'
 import type { ShardStanding } from './findings.ts'
-import { type Health, unpolled } from './health.ts'
+import { type Health, resultHolds, unpolled } from './health.ts'
 import { type FailingQuestion, failingQuestions, livenessOf } from './liveness.ts'
 import { createNetworkChains, type KeptChains, type NetworkChains } from './network-chains.ts'
 
@@ -22,6 +22,8 @@ export interface NetworkView extends Pick<NetworkChains, 'references' | 'halts' 
   judge(result: PollResult, now: UnixMs, timed?: boolean): Judgement | null
   /** Handles a poll that failed by our own fault: the state is unknown from then on. `null`: unknown endpoint. */
   discardPoll(endpoint: string, startedAt: UnixMs): Health | null
+  /** The latest result, if it still holds, holds for this time longer than usual; `null` if it does not, or does already. */
+  holdResult(endpoint: string, forMs: number, now: UnixMs): Health | null
   health(endpoint: string): Health | undefined
   /** The data to be saved for a restart; `null` if the endpoint is unknown. */
   snapshot(endpoint: string): SavedEndpoint | null
@@ -129,6 +131,16 @@ export function createNetworkView(
       const health = withoutResult(previous, startedAt)
       healths.set(name, health)
       return health
+    },
+
+    holdResult(name, forMs, at) {
+      const health = healths.get(name)
+      if (health === undefined || health.lastPolledAt === null || !resultHolds(health, at)) return null
+      const validUntil = health.lastPolledAt + forMs + 2 * health.endpoint.intervalMs
+      if (validUntil <= health.validUntil) return null
+      const held = { ...health, validUntil }
+      healths.set(name, held)
+      return held
     },
 
     health: (name) => healths.get(name),
