@@ -111,14 +111,10 @@ export function follow({ audience, changed, returned, refused }: FollowOptions):
   async function poll(): Promise<void> {
     const options = { headers: authHeaders(), signal: AbortSignal.timeout(POLL_EVERY_MS) }
     try {
-      const [answer, list] = await Promise.all([
-        fetch('/api/v1/status', options),
-        fetch('/api/v1/incidents?open=true', options),
-      ])
-      if (!answer.ok || !list.ok) isLost = true
-      if (!answer.ok || !list.ok || by === 'events') return
+      const [answer, open] = await Promise.all([fetch('/api/v1/status', options), openIncidents(options)])
+      if (!answer.ok || open === null) isLost = true
+      if (!answer.ok || open === null || by === 'events') return
       const next = (await answer.json()) as StatusView
-      const open = ((await list.json()) as IncidentListView).incidents
       tell({ kind: 'whole', status: next, incidents: open, by: 'polling' })
     } catch {
       tell({ kind: 'gone' })
@@ -216,6 +212,20 @@ interface Heard {
   readonly isFirst: boolean
   readonly isGone: boolean
   readonly by: 'events' | 'polling'
+}
+
+/** All open incidents, page by page; `null` if a page cannot be had. */
+async function openIncidents(options: RequestInit): Promise<readonly IncidentSummaryView[] | null> {
+  const found: IncidentSummaryView[] = []
+  let next: string | null = ''
+  while (next !== null) {
+    const answer: Response = await fetch(`/api/v1/incidents?open=true&limit=200${next}`, options)
+    if (!answer.ok) return null
+    const { incidents, next_cursor: cursor } = (await answer.json()) as IncidentListView
+    found.push(...incidents)
+    next = cursor === null ? null : `&cursor=${encodeURIComponent(cursor)}`
+  }
+  return found
 }
 
 function pause(ms: number): Promise<void> {

@@ -146,10 +146,14 @@ function badgeOf(type: (typeof TYPES)[number], view: EndpointView, of: Of): Badg
   }
 }
 
+/** Conditions of a node whose head is not its latest one, or of another chain. */
+const UNHEARD: ReadonlySet<string> = new Set(['unreachable', 'bad-answer', 'wrong-network'])
+
 function lagOf({ heads, state, conditions }: EndpointView, { audience, halted }: Of): Omit<Badge, 'label'> {
   // The public may not see heights, but may see whether an endpoint lags.
-  const isForked = state === 'degraded' && conditions.some(({ code }) => code === 'forked')
-  if (isForked) return { value: 'forked', tone: state }
+  const isUnheard = conditions.some(({ code }) => UNHEARD.has(code))
+  if (isUnheard || state === 'unknown') return { value: 'not known', tone: 'unknown' }
+  if (conditions.some(({ code }) => code === 'forked')) return { value: 'forked', tone: state }
   const isBehind = conditions.some(({ code }) => code === 'lagging' || code === 'stalled')
   // A halted chain has no current head.
   const atHead = halted

@@ -1,4 +1,6 @@
 import type { Clock } from '../clock.ts'
+import { badTime, lastedMs } from '../core/incident/bad-time.ts'
+import type { Incident } from '../core/incident/incident.ts'
 import type { UnixMs } from '../core/time.ts'
 import type { Log } from '../log.ts'
 import type { Board } from '../state/board.ts'
@@ -48,7 +50,7 @@ export function createDaySource({ board, scopes, store, clock, log }: DaySourceD
     const span = { generated_at: time(to), from: time(from), to: time(to), step_seconds: DAY_MS / 1000 }
     const write = async (audience: Audience): Promise<Written> => {
       const { shows, source } = scopes[audience]
-      const incidents = await incidentsSince(from, source)
+      const incidents = await incidentsSince(from, to, source)
       const view = { ...span, strips: strips.filter(({ network }) => shows(network)), incidents }
       const body = JSON.stringify(view)
       return { view, body: compressible(body), etag: tagOf(body) }
@@ -56,20 +58,24 @@ export function createDaySource({ board, scopes, store, clock, log }: DaySourceD
     return { private: await write('private'), public: await write('public'), at: clock.monotonic() }
   }
 
-  async function incidentsSince(from: UnixMs, source: IncidentSource): Promise<DaysView['incidents']> {
+  async function incidentsSince(from: UnixMs, to: UnixMs, source: IncidentSource): Promise<DaysView['incidents']> {
     const { incidents } = await source.list({ limit: MOST_INCIDENTS })
     return incidents
       .filter(({ closedAt }) => closedAt === null || closedAt > from)
-      .map(({ id, network, endpoint, cause, affected, state, openedAt, closedAt }) => ({
-        id,
-        network,
-        endpoint,
-        cause,
-        state,
-        affected: [...affected],
-        opened_at: time(openedAt),
-        closed_at: timeOrNull(closedAt),
-      }))
+      .map((incident) => {
+        const { id, network, endpoint, cause, affected, state, openedAt, closedAt } = incident
+        return {
+          id,
+          network,
+          endpoint,
+          cause,
+          state,
+          state_seconds: Math.round(stateMs(incident, to) / 1000),
+          affected: [...affected],
+          opened_at: time(openedAt),
+          closed_at: timeOrNull(closedAt),
+        }
+      })
   }
 
   function isFresh({ at }: Kept): boolean {
@@ -95,6 +101,13 @@ export function createDaySource({ board, scopes, store, clock, log }: DaySourceD
       return kept?.[audience].view ?? null
     },
   }
+}
+
+/** An endpoint may have been better, or up, for a part of its incident. */
+function stateMs(incident: Incident, now: UnixMs): number {
+  if (incident.cause !== 'endpoint') return lastedMs(incident, now)
+  const { downMs, degradedMs } = badTime(incident, now)
+  return incident.state === 'down' ? downMs : degradedMs
 }
 
 export type DaySource = ReturnType<typeof createDaySource>

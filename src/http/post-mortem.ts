@@ -173,10 +173,12 @@ function stateFor(incident: Incident, now: UnixMs, lasting: string): string {
   return inState === lasting ? `${kind} for ${lasting}` : `${kind} for ${inState} of ${lasting}`
 }
 
-function what({ cause, state, affected, flapping, closedAt, provider }: Incident): string {
+function what({ cause, state, affected, flapping, closedAt, provider, conditions: found }: Incident): string {
   const was = closedAt === null ? 'is' : 'was'
   switch (cause) {
     case 'endpoint':
+      if (closedAt === null && !found.some((one) => one.until === null && one.state === state))
+        return `The endpoint was ${state}${flapping ? ', and flapping' : ''}. It has not recovered yet.`
       return `The endpoint ${was} ${state === 'down' ? 'down' : `${state}, not down`}${flapping ? ', and flapping' : ''}.`
     case 'outage':
       return `Endpoints ${sharedBy(provider)} ${closedAt === null ? 'are' : 'were'} ${state} together. ${affectedCount(affected)}`

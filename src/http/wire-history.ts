@@ -120,6 +120,7 @@ export const DaysView = StripsView.extend({
       cause: z.enum(INCIDENT_CAUSES),
       affected: z.array(z.string()),
       state: z.enum(VERDICTS),
+      state_seconds: z.number().describe('For how long it was in that state, without planned maintenance'),
       opened_at: Time,
       closed_at: Time.nullable(),
     }),

@@ -106,6 +106,38 @@ describe('a badge', () => {
     }
   })
 
+  test.each(['unreachable', 'bad-answer', 'wrong-network'] as const)(
+    'does not know the lag of an endpoint that is down: %s',
+    async (code) => {
+      const { server, world } = setUp()
+      await world.pollAll()
+      const health = world.board.entry('avalanche', 'own-1')?.health
+      if (health === undefined) throw new Error('no endpoint')
+      const condition = { code, verdict: 'down', message: '', since: health.since } as const
+      world.board.put({ ...health, verdict: 'down', conditions: [condition] }, true)
+
+      const badge = await server.inject('/badge/avalanche/own-1.svg?type=lag')
+
+      expect(spoken(badge.body)).toBe('Own node 1, lag: not known')
+    },
+  )
+
+  test('of an endpoint on a fork says so also if it is down', async () => {
+    const { server, world } = setUp()
+    await world.pollAll()
+    const health = world.board.entry('avalanche', 'own-1')?.health
+    if (health === undefined) throw new Error('no endpoint')
+    const conditions = [
+      { code: 'unhealthy', verdict: 'down', message: '', since: health.since },
+      { code: 'forked', verdict: 'degraded', message: '', since: health.since },
+    ] as const
+    world.board.put({ ...health, verdict: 'down', conditions }, true)
+
+    const badge = await server.inject('/badge/avalanche/own-1.svg?type=lag')
+
+    expect(spoken(badge.body)).toBe('Own node 1, lag: forked')
+  })
+
   test('of an endpoint of a halted chain does not say "at head"', async () => {
     for (const options of [{}, { token: new Secret('a-token-of-the-operator') }]) {
       const { server, world } = setUp({ options })

@@ -3,7 +3,7 @@ import { DaysView } from '../../src/http/wire-history.ts'
 import { Secret } from '../../src/secret.ts'
 import { Unreadable } from '../../src/store/reads.ts'
 import type { HistoryQuery } from '../../src/store/store.ts'
-import { incident, START } from '../support/incident.ts'
+import { condition, incident, START } from '../support/incident.ts'
 import { setUp } from './setting.ts'
 
 const DAY_MS = 86_400_000
@@ -47,7 +47,8 @@ describe('/api/v1/days', () => {
   test('has 90 days of every endpoint for the public, with incidents and without figures', async () => {
     const { server, incidents, clock } = setUp({ ...TOKEN, store: storeOf() })
     await clock.advance(10 * 3_600_000)
-    incidents.put(incident({ id: 'a', openedAt: START + 1000, closedAt: START + 61_000 }))
+    const conditions = [condition({ since: START + 1000, until: START + 61_000 })]
+    incidents.put(incident({ id: 'a', openedAt: START + 1000, closedAt: START + 61_000, conditions }))
 
     const answer = await server.inject('/api/v1/days')
 
@@ -68,11 +69,30 @@ describe('/api/v1/days', () => {
         cause: 'endpoint',
         affected: [],
         state: 'down',
+        state_seconds: 60,
         opened_at: '2026-01-01T00:00:01.000Z',
         closed_at: '2026-01-01T00:01:01.000Z',
       },
     ])
     expect(answer.body).not.toContain('connection refused')
+  })
+
+  test('tells for how long an endpoint was in the worst state of its incident, without planned maintenance', async () => {
+    const { server, incidents, clock } = setUp({ store: storeOf() })
+    await clock.advance(10 * 3_600_000)
+    const minutes = (from: number, to: number) => ({ since: START + from * 60_000, until: START + to * 60_000 })
+    const closedAt = START + 47 * 60_000
+    const flapping = [condition(minutes(0, 6)), condition(minutes(43, 47))]
+    incidents.put(incident({ id: 'flapping', closedAt, conditions: flapping }))
+    incidents.put(
+      incident({ id: 'planned', closedAt, plannedUntil: START + 45 * 60_000, conditions: [condition(minutes(0, 47))] }),
+    )
+    incidents.put(incident({ id: 'halted', cause: 'halted', endpoint: null, closedAt, conditions: [] }))
+
+    const { incidents: told } = DaysView.parse((await server.inject('/api/v1/days')).json())
+
+    const seconds = Object.fromEntries(told.map(({ id, state_seconds }) => [id, state_seconds]))
+    expect(seconds).toEqual({ flapping: 600, planned: 120, halted: 2820 })
   })
 
   test('is read every five minutes, for all readers', async () => {

@@ -156,6 +156,14 @@ describe('the text says', () => {
     expect(said(text)).toContain('The incident is still open; this is what is known so far.')
   })
 
+  test('that an incident is open though the endpoint is better', () => {
+    const over = condition({ until: START + 60_000 })
+    const lagging = condition({ code: 'lagging', state: 'degraded', message: '12 blocks behind', since: START })
+    const text = write({ incident: incident({ conditions: [over, lagging] }), now: START + 90_000 })
+
+    expect(text).toContain('What       The endpoint was down. It has not recovered yet.\n')
+  })
+
   test('that it was flapping', () => {
     const text = said(write({ incident: incident({ flapping: true, flaps: 7, closedAt: START + MINUTE }) }))
 

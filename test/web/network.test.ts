@@ -88,7 +88,8 @@ const DAYS: DaysView = {
 
 function anOld(id: string, opened_at: string, closed_at: string | null): DaysView['incidents'][number] {
   const about = { network: 'one', endpoint: 'a', cause: 'endpoint', affected: [], state: 'down' } as const
-  return { id, ...about, affected: [], opened_at, closed_at }
+  const state_seconds = (Date.parse(closed_at ?? '2026-01-02T00:00:00Z') - Date.parse(opened_at)) / 1000
+  return { id, ...about, affected: [], state_seconds, opened_at, closed_at }
 }
 
 const ROUTING: RoutingView = {
@@ -694,6 +695,10 @@ test('a day tells its states, and the incidents of the endpoint and of its netwo
     '31 Dec: up 12 h, down 12 h. 2 incidents: down for 12 h; chain halted for 5 min',
   )
   expect(daySentence(strip, 3, DAYS)).toBe('1 Jan: up')
+  const flapping = { ...anOld('f', '2025-12-30T10:00:00Z', '2025-12-30T10:47:00Z'), state_seconds: 60 }
+  expect(daySentence(strip, 1, { ...DAYS, incidents: [flapping] })).toBe(
+    '30 Dec: up 23 h 59 min, down 1 min. 1 incident: down for 1 min',
+  )
 })
 
 test('the public sees names and states, but no height, hash or latency', () => {

@@ -203,6 +203,31 @@ describe('the overview', () => {
     ])
   })
 
+  test('tells the present state of a group, and groups by it', () => {
+    const names = ['a', 'b', 'c', 'd']
+    const [unreachable] = anIncident('x').conditions
+    if (unreachable === undefined) throw new Error('an incident has a condition')
+    const over = { ...unreachable, until: '2026-01-01T00:05:00.000Z' }
+    const lagging = { ...unreachable, code: 'lagging', state: 'degraded', message: '120 blocks behind' } as const
+    const status = aStatus([
+      aNetwork(
+        'one',
+        names.map((name) => anEndpoint(name)),
+      ),
+    ])
+
+    const page = draw(status, {
+      incidents: names.map((endpoint) =>
+        anIncident(endpoint, { endpoint, conditions: endpoint === 'd' ? [unreachable] : [over, lagging] }),
+      ),
+    })
+
+    expect(all(page, '.incidents li p').map((line) => text(line)?.replace(/\. .*/, ''))).toEqual([
+      'ONE: d is down: connection refused',
+      'ONE: 3 of 4 endpoints degraded: 120 blocks behind',
+    ])
+  })
+
   test('open incidents stay where they are while the reader is among them: closed ones say so, new ones come last', () => {
     const status = aStatus([
       aNetwork(

@@ -5,7 +5,7 @@ import { Secret } from '../../src/secret.ts'
 import type { HistoryBucket } from '../../src/store/store.ts'
 import { NODE, OTHER, OWN, type Setting, setUp } from '../http/setting.ts'
 import { DRAWN, findingsInAllLooks, hasChromium, type Look, openChromium, type Seen } from '../support/chromium.ts'
-import { incident } from '../support/incident.ts'
+import { condition, incident } from '../support/incident.ts'
 import { bad, endpoint, good, head, liveness, network, nodeCheck } from '../support/network.ts'
 import { aClusterReport, aPlace, DISAGREEING, PARTIAL, putPlaces } from '../support/places.ts'
 
@@ -393,7 +393,8 @@ describe.runIf(hasChromium)('the page in Chromium', () => {
     const setting = setUp({ realClock: systemClock, options, store: { history } })
     await setting.world.pollAll()
     const yesterday = systemClock.now() - 86_400_000
-    setting.incidents.put(incident({ openedAt: yesterday, closedAt: yesterday + 120_000 }))
+    const conditions = [condition({ since: yesterday })]
+    setting.incidents.put(incident({ openedAt: yesterday, closedAt: yesterday + 120_000, conditions }))
     const { page, complaints } = await show(setting)
 
     await page.getByRole('columnheader', { name: 'Last 90 days' }).first().waitFor()
@@ -597,6 +598,23 @@ describe.runIf(hasChromium)('the page in Chromium', () => {
     for (let poll = 0; poll < 2; poll++) await setting.world.poll(NODE, { heads: [{ shard: null, outcome: refused }] })
 
     await page.getByText('1 of 3 endpoints is down: node (Ethereum), connection refused.').waitFor()
+  })
+
+  test('polls all open incidents, however many there are', async () => {
+    const setting = setUp({ realClock: systemClock })
+    await setting.world.pollAll()
+    const now = systemClock.now()
+    for (let at = 0; at < 450; at++) {
+      setting.incidents.put(incident({ id: `i-${at}`, endpoint: `removed-${at}`, openedAt: now - at * 1000 }))
+    }
+    const address = await serve(setting)
+    const page = await blank()
+    await page.route('**/api/v1/events', (route) => route.abort())
+    await page.goto(`${address}/incidents?open=true`)
+    await page.getByText('Live, every 5 s').waitFor()
+
+    // The oldest is on the last page of answers.
+    await page.locator('a[href="/incidents/i-449"]').first().waitFor({ state: 'attached' })
   })
 
   test('says that the history cannot be written, but health states are valid', async () => {

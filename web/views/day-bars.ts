@@ -100,10 +100,9 @@ export function daySentence(of: StripView, at: number, days: DaysView): string {
   })
   const times = `${day(fromMs, 'utc')}: ${lasted(of, at, DAY_MS / 1000).join(', ')}`
   if (found.length === 0) return times
-  const texts = found.slice(0, MOST_TOLD).map(({ cause, state, opened_at: openedAt, closed_at: closedAt }) => {
-    const seconds = ((closedAt === null ? Date.parse(days.to) : Date.parse(closedAt)) - Date.parse(openedAt)) / 1000
+  const texts = found.slice(0, MOST_TOLD).map(({ cause, state, state_seconds: seconds }) => {
     const what = cause === 'halted' || cause === 'forked' ? WORDS[cause].toLowerCase() : state
-    return `${what} ${WORDS.since} ${duration(Math.round(seconds))}`
+    return `${what} ${WORDS.since} ${duration(seconds)}`
   })
   const more = found.length > MOST_TOLD ? `; ${EVENT_WORDS.more(found.length - MOST_TOLD)}` : ''
   return `${times}. ${EVENT_WORDS.incidentsOf(found.length)}: ${texts.join('; ')}${more}`

@@ -70,9 +70,9 @@ export function stateNow({ cause, state, conditions }: IncidentSummaryView): Inc
 function byCause(incidents: readonly IncidentSummaryView[]): readonly (readonly IncidentSummaryView[])[] {
   const groups = new Map<string, IncidentSummaryView[]>()
   for (const incident of incidents) {
-    const { id, network, cause, state, flapping, conditions } = incident
+    const { id, network, cause, flapping, conditions } = incident
     const codes = conditions.flatMap(({ code, until }) => (until === null ? [code] : []))
-    const key = cause === 'endpoint' ? JSON.stringify([network, state, flapping, ...codes.sort()]) : id
+    const key = cause === 'endpoint' ? JSON.stringify([network, stateNow(incident), flapping, ...codes.sort()]) : id
     const of = groups.get(key)
     if (of === undefined) groups.set(key, [incident])
     else of.push(incident)
@@ -109,7 +109,8 @@ function groupItem(
 ): TemplateResult {
   const [first] = group
   if (first === undefined) return html``
-  const { network, state, flapping } = first
+  const { network, flapping } = first
+  const state = stateNow(first)
   const of = status.networks.find(({ name }) => name === network)
   const reasons = new Set(group.map((incident) => mainReason(incident)))
   const [message = ''] = reasons
@@ -118,7 +119,7 @@ function groupItem(
   const oldest = group.reduce((least, { opened_at: at }) => (at < least ? at : least), first.opened_at)
   return html`
     <li>
-      ${mark(stateNow(first))}
+      ${mark(state)}
       <p><b>${of?.title ?? network}: ${EVENT_WORDS.endpointsOf(group.length, of?.endpoints.length ?? group.length)}</b> <a href="/incidents?open=true&network=${encodeURIComponent(network)}">${flapping ? WORDS.flapping : WORDS.states[state].toLowerCase()}${why === '' ? nothing : `: ${unbroken(why)}`}</a></p>
       <span class="when">${WORDS.since} ${ticking(oldest, zone, nowMs)}</span>
     </li>

@@ -91,7 +91,12 @@ function draw(model: Model<IncidentData>): TemplateResult {
               <h2 id="post-mortem-title">${INCIDENT_WORDS.postMortem}</h2>
               <p class="acts">
                 <button type="button" data-act="copy" data-copy="post-mortem" data-copied=${INCIDENT_WORDS.copied}>${INCIDENT_WORDS.copy}</button>
-                <a href="/api/v1/incidents/${encodeURIComponent(incident.id)}.txt">${INCIDENT_WORDS.asFile}</a>
+                ${
+                  // A link carries no token, so it would lead to what the public sees.
+                  model.access === 'signed-in'
+                    ? nothing
+                    : html`<a href="/api/v1/incidents/${encodeURIComponent(incident.id)}.txt">${INCIDENT_WORDS.asFile}</a>`
+                }
               </p>
               <details>
                 <summary>${INCIDENT_WORDS.show}</summary>
