@@ -26,6 +26,11 @@ export function createPollHistory({ store, board }: PollHistoryDeps) {
   return {
     save,
 
+    /** Of an endpoint that is no longer configured: its incident has ended, so it must not go on if the endpoint returns. */
+    forget(key: EndpointKey, at: UnixMs): void {
+      store.saveHealth({ endpoint: key, at, value: null })
+    },
+
     judged(
       kept: KeptEndpoint,
       previous: Health,
@@ -202,6 +207,10 @@ export function latestOf(saved: SavedEndpoint | null, said: Health | undefined):
   })
   const { badSince } = confirmation
   return { streaks: { verdict, since, badSince, recent: [], traces }, lastPolledAt, seen }
+}
+
+export function endpointsIn(saved: readonly SavedHealth[]): readonly EndpointKey[] {
+  return saved.filter(({ value }) => value !== null).map(({ endpoint }) => endpoint)
 }
 
 /** The endpoints that were saved during maintenance. */

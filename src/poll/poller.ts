@@ -1,5 +1,5 @@
 import type { Clock } from '../clock.ts'
-import type { Endpoint, EndpointKey } from '../core/endpoint.ts'
+import { type Endpoint, type EndpointKey, networkOf } from '../core/endpoint.ts'
 import { FAILURES } from '../core/failure.ts'
 import type { ObservedPoll, Observer } from '../core/observer/observer.ts'
 import type { PollResult, ShardHead } from '../core/poll-result.ts'
@@ -17,7 +17,7 @@ import type { IncidentRecord, SavedHealth, Store } from '../store/store.ts'
 import type { IncidentRecorder } from './incident-recorder.ts'
 import { createPendingPolls } from './pending-polls.ts'
 import { type CheckMetrics, countChecks, countEvent } from './poll-counts.ts'
-import { createPollHistory, firstFailure, maintainedIn } from './poll-history.ts'
+import { createPollHistory, endpointsIn, firstFailure, maintainedIn } from './poll-history.ts'
 import { createPolledEndpoints, freshOf, type PolledEndpoint, type PolledNetwork } from './polled-endpoints.ts'
 
 /** Polls one endpoint: asks the node, judges the result, and passes it to board, counters, store and incidents. */
@@ -38,15 +38,11 @@ export function createPoller(deps: PollerDeps): Poller {
       const witness = isConfirmed && endpoints.isWitnessedSoon(entry) ? null : endpoints.witnessFor(entry)
       if (witness === null) return
       pollSoon(witness.key)
-      if (isConfirmed) keepDown(entry, witness.endpoint.intervalMs)
+      // Stays down until a witness that is polled seldom has shown whose fault this is.
+      const held = isConfirmed ? entry.view.holdResult(entry.name, witness.endpoint.intervalMs, clock.now()) : null
+      if (held !== null) board.put(held, false)
     },
   })
-
-  /** An endpoint that is down and fails again stays down until a witness that is polled seldom has shown whose fault it is. */
-  function keepDown({ endpoint, view }: PolledEndpoint, witnessMs: number): void {
-    const health = view.holdResult(endpoint.name, witnessMs, clock.now())
-    if (health !== null) board.put(health, false)
-  }
 
   function take(poll: CompletedPoll): void {
     const { entry, result } = poll
@@ -106,11 +102,17 @@ export function createPoller(deps: PollerDeps): Poller {
     if (forked !== before.forked) log.warn({ network: name }, forked ? 'network forked' : 'network fork resolved')
   }
 
+  function forgetRemoved(known: Iterable<EndpointKey>, now: UnixMs): void {
+    for (const key of known) if (endpoints.get(key) === undefined && owns(networkOf(key))) history.forget(key, now)
+  }
+
   return {
     configure(networks, kept) {
       const now = clock.now()
+      const before = endpoints.keys()
       const all = endpoints.configure(networks, kept, now)
       pending.retain(endpoints.keys())
+      forgetRemoved(before, now)
       board.configure(networks.map(({ network }) => ({ network, fresh: freshOf(endpoints.of(network.name), now) })))
       recorder.configure(all.map(({ endpoint, sharing }) => ({ endpoint, key: sharing })))
       recorder.retain(endpoints.keys(), endpoints.networks(), clock.now())
@@ -121,6 +123,7 @@ export function createPoller(deps: PollerDeps): Poller {
         const health = endpoints.continueFrom(one)
         if (health !== null) board.put(health, false)
       }
+      forgetRemoved(endpointsIn(saved), clock.now())
       recorder.restore(records, maintainedIn(saved))
       for (const name of endpoints.networks()) endpoints.restoreHalt(name, recorder.haltedShards(name))
       recorder.retain(endpoints.keys(), endpoints.networks(), clock.now())
@@ -129,6 +132,7 @@ export function createPoller(deps: PollerDeps): Poller {
     adopt(name, saved) {
       endpoints.renew(name)
       endpoints.continueAll(name, saved, (endpoint) => board.entry(name, endpoint)?.health)
+      forgetRemoved(endpointsIn(saved), clock.now())
       if (board.network(name)?.standing.halted) endpoints.restoreHalt(name)
     },
 
@@ -249,6 +253,7 @@ function pollNode(
 }
 
 const NO_WAIT = Object.freeze({ waitMs: 0 })
+
 function noteAnswers({ entry, result, startedAt }: CompletedPoll): void {
   const { heads, liveness } = result
   entry.answers = heads.some(({ outcome }) => outcome.ok) || liveness?.ok === true

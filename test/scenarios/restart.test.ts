@@ -103,6 +103,31 @@ describe('an incident that is open when the daemon stops', () => {
     expect(only(second.incidents())).toMatchObject({ id: before.id, closedAt: second.clock.now() })
   })
 
+  test.each(['a reload', 'a restart'])(
+    'does not go on when the endpoint, removed by %s, is configured again',
+    async (how) => {
+      const without = [{ name: 'ethereum', endpoints: ['b', 'c'] }]
+      const first = createStage()
+      await first.pass(5 * MINUTE)
+      first.set('ethereum/a', REFUSED)
+      await first.pass(10 * MINUTE)
+      if (how === 'a reload') first.reconfigure(without)
+      const second = how === 'a reload' ? first : await restarted(first, MINUTE, { networks: without })
+      await second.pass(5 * MINUTE)
+      const before = only(second.incidents())
+
+      const third = await restarted(second, 24 * HOUR, {})
+      third.set('ethereum/a')
+      await third.pass(MINUTE)
+      expect([third.open(), only(third.incidents())]).toEqual([[], before])
+      third.set('ethereum/a', REFUSED)
+      const failedAt = third.clock.now()
+      await third.until(() => third.open().length > 0, MINUTE)
+
+      expect(only(third.open()).openedAt).toBe(firstPoll(third, 'ethereum/a', failedAt))
+    },
+  )
+
   test('stays open if the saved health cannot be read: the endpoint is unknown until it is polled', async () => {
     const first = createStage()
     await first.pass(5 * MINUTE)
