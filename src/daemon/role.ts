@@ -94,7 +94,8 @@ export function createAlone(clock: Clock, mayBeAway: boolean): Role {
       const reads = readsAtStart(store)
       const read = () => Promise.all([reads.savedHealth(), earlierIncidents(reads), silences.restore()])
       // Goes on with what an earlier run has put aside.
-      if (store.shared !== null) await within(clock, REPLAYED_WITHIN_MS, store.shared.replayed())
+      if (store.shared === null) await untilOpened(store, clock)
+      else await within(clock, REPLAYED_WITHIN_MS, store.shared.replayed())
       try {
         const [saved, incidents] = await read()
         await notifier.restore()
@@ -140,6 +141,19 @@ export function createAlone(clock: Clock, mayBeAway: boolean): Role {
 /** Polling does not wait longer. */
 const REPLAYED_WITHIN_MS = 5000
 const READ_AGAIN_MS = 1000
+
+/** Another process may hold the file for a moment. What cannot be read then is left out, as if it were damaged. */
+async function untilOpened(store: OpenedStore, clock: Clock): Promise<void> {
+  const end = clock.monotonic() + OPENED_WITHIN_MS
+  for (;;) {
+    const { trouble } = store.status()
+    if (trouble === null || trouble === 'corrupt' || clock.monotonic() >= end) return
+    await clock.sleep(LOOK_AGAIN_MS)
+  }
+}
+
+const OPENED_WITHIN_MS = 5000
+const LOOK_AGAIN_MS = 50
 
 /** `null` once the signal is aborted. */
 export async function untilRead<T>(read: () => Promise<T>, clock: Clock, signal: AbortSignal): Promise<T | null> {

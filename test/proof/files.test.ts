@@ -204,6 +204,28 @@ describe('a store that another process has open', () => {
     expect(rowsIn(path)).toBeGreaterThanOrEqual(polls)
   }, 120_000)
 
+  test('that another writer locks at the start loses nothing of what was saved', async () => {
+    const endpoints = [{ name: 'gone', url: 'http://127.0.0.1:1/' }]
+    const config = { networks: [{ name: 'ethereum', family: 'ethereum', endpoints }], poll: { interval: '1s' } }
+    const startOn = async () => {
+      const daemon = await startDaemon(config, { folder })
+      stops.push(() => daemon.stop('SIGKILL'))
+      const own = async () => (await daemon.status()).networks[0]?.endpoints[0]
+      await until(async () => (await own())?.state === 'down', 'it is down')
+      return { daemon, since: (await own())?.since }
+    }
+    const first = await startOn()
+    await first.daemon.stop()
+    const foreign = new Database(path)
+    foreign.exec('BEGIN IMMEDIATE')
+    setTimeout(() => foreign.exec('COMMIT').close(), 4000)
+
+    const second = await startOn()
+
+    expect(second.since).toBe(first.since)
+    expect(await second.daemon.stop()).toBe(0)
+  }, 120_000)
+
   test('that another writer locks for seconds delays no poll, and gets all of them afterwards', async () => {
     const daemon = await start()
     await untilFigures(daemon, ({ written }) => written > 0, 'polls are written')
