@@ -156,6 +156,7 @@ export function createCluster(deps: ClusterDeps): Cluster {
 
     pollToken: (network) => leases.token('poll', vantage, network),
     keeperToken: (network) => leases.token('keep', '', network),
+    mayKeep: (network) => leases.mayWrite('keep', '', network),
     get hasRead() {
       return exchange.hasRead
     },
@@ -179,6 +180,8 @@ export interface Cluster {
   pollToken(network: string): number | null
   /** Of the lease to keep a network's incidents. */
   keeperToken(network: string): number | null
+  /** Whether no other member can have claimed that lease yet, by the monotonic clock. */
+  mayKeep(network: string): boolean
   /** Whether the votes of the others were read once. */
   readonly hasRead: boolean
   /** How long ago the votes that are known were asked for: later, the others may have said something else. */

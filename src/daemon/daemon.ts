@@ -249,7 +249,7 @@ async function roleOf(config: Config, clock: Clock): Promise<Role> {
 
 function notifierOf(
   base: Pick<Parts, 'clock' | 'log' | 'board' | 'incidents' | 'observer' | 'store' | 'silences'>,
-  { tells, name }: Role,
+  { tells, maySend, name }: Role,
   {
     scheduler,
     traffic,
@@ -259,7 +259,7 @@ function notifierOf(
 ): Notifier {
   const trouble = () => lastingTrouble(base.observer, base.store, base.clock)
   const reads = readsAtStart(base.store)
-  return createNotifier({ ...base, reads, tells, member: name, random, trouble, polls: scheduler, traffic })
+  return createNotifier({ ...base, reads, tells, maySend, member: name, random, trouble, polls: scheduler, traffic })
 }
 
 function trafficOf(gateway: GatewayService | null, metrics: Metrics, board: Board): GatewayTraffic | null {

@@ -50,6 +50,7 @@ export function createMember({ config, settings, clock: ownClock }: MemberDeps):
     },
     polls: (network) => joined?.owned.has(network) === true,
     tells: (network) => joined?.keeper.keeps(network) === true,
+    maySend: (network) => joined?.cluster.mayKeep(network) === true,
     // The same after a restart, so that channels hear of the end of our own trouble.
     name: `${settings.vantage}.${host}.${config.server.listen.port}`,
     // Incidents follow from the merged verdicts, which the keeper records.

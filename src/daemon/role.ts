@@ -33,6 +33,8 @@ export interface Role {
   readonly polls: ((network: string) => boolean) | undefined
   /** Whether this daemon sends the network's notifications; `undefined` if it sends all. */
   readonly tells: ((network: string) => boolean) | undefined
+  /** Whether no other daemon can send them by now; `undefined` if there is none. */
+  readonly maySend: ((network: string) => boolean) | undefined
   /** Identifies this daemon in the store; `undefined` alone. */
   readonly name: string | undefined
   /** Records the incidents that follow from this daemon's polls. */
@@ -84,6 +86,7 @@ export function createAlone(clock: Clock, mayBeAway: boolean): Role {
     rights: null,
     polls: undefined,
     tells: undefined,
+    maySend: undefined,
     name: undefined,
     isReady: true,
     runsJobs: true,

@@ -111,7 +111,7 @@ function createChannelLine(initial: Channel, deps: ChannelLineDeps): ChannelLine
       const groupWaitMs = groups ? settings.groupWaitMs : 0
       // Another daemon may have to send what waits about one network.
       const groupsByNetwork = deps.tells !== undefined
-      return { channel: name, minState: settings.minState, groupWaitMs, groupsByNetwork }
+      return { channel: name, minState: settings.minState, groupWaitMs, groupsByNetwork, maySend: deps.maySend }
     },
   })
   const sender = createSender({
@@ -172,6 +172,8 @@ function createChannelLine(initial: Channel, deps: ChannelLineDeps): ChannelLine
 interface ChannelLineDeps {
   /** Of which networks this daemon tells; by default of all. */
   readonly tells?: ((network: string) => boolean) | undefined
+  /** Whether no other daemon can send about the network now; by default none ever can. */
+  readonly maySend?: ((network: string) => boolean) | undefined
   readonly clock: Clock
   readonly log: Log
   readonly http: HttpDelivery

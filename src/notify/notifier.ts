@@ -134,7 +134,9 @@ export function createNotifier(deps: NotifierDeps): Notifier {
     next += MOST_AT_ONCE
     const ofSelf = isRestored ? own.changes(settings.routes) : []
     save([...ofSelf, ...some.flatMap((incident) => telling.later(incident, settings))])
-    for (const line of lines.values()) line.keepAlive(() => telling.reminders(open, own.open()))
+    // To fire again what another daemon has resolved is worse than to let an alert end.
+    const ours = () => open.filter(({ network }) => deps.maySend?.(network) !== false)
+    for (const line of lines.values()) line.keepAlive(() => telling.reminders(ours(), own.open()))
   }
 
   return {
@@ -232,6 +234,8 @@ export interface NotifierDeps extends Pick<ImpairmentDeps, 'trouble' | 'polls' |
    * once its row is found in the store, which accepts it from one daemon alone.
    */
   readonly tells?: ((network: string) => boolean) | undefined
+  /** Whether no other daemon can have taken that over yet; until it is known again, messages about the network wait. */
+  readonly maySend?: ((network: string) => boolean) | undefined
   /** The gateway's requests; none by default. */
   readonly traffic?: GatewayWatchDeps['traffic']
   /** From 0 to 1. */

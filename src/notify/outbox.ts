@@ -11,7 +11,7 @@ import { attemptedOf, createGrouping, type Entry, NEW, replaceable, WaitingList 
 export class Outbox {
   readonly #settings: () => OutboxSettings
   readonly #newId: () => string
-  readonly #waiting = new WaitingList()
+  readonly #waiting = new WaitingList((network) => this.#settings().maySend?.(network) !== false)
   readonly #heard = new Map<string, Heard>()
   readonly #toldAt = new Map<string, number>()
   /** Subjects that another daemon tells, with a message in flight from here. */
@@ -101,13 +101,12 @@ export class Outbox {
   take(now: UnixMs, mono: number): Message | null {
     const first = this.#waiting.due(mono)
     if (first === null) return null
-    const { messageId } = first.notification
-    const entries = this.#waiting.headsOf(messageId).filter(({ inFlight, stored }) => !inFlight && stored)
+    const { messageId, type, subject, createdAt, attempts, saysBoth, text } = first.notification
+    const entries = this.#waiting.readyOf(messageId)
     for (const entry of entries) Object.assign(entry, { inFlight: true, attempted: true })
     for (const entry of this.#waiting.all()) {
       for (const undone of entry.undone) if (undone.notification.messageId === messageId) undone.sentWithout = true
     }
-    const { type, subject, createdAt, attempts, saysBoth, text } = first.notification
     const reports = entries.flatMap(({ notification }) => notification.report ?? [])
     return { id: messageId, type, subject, createdAt, sentAt: now, attempts, reports, saysBoth, text }
   }
@@ -242,8 +241,7 @@ export class Outbox {
       saysBoth,
       text: current.text,
     }
-    const entry = { ...NEW, notification, dueAt, expiresAt: mono + EXPIRES_AFTER_MS }
-    this.#waiting.addUnstored(entry)
+    this.#waiting.addUnstored({ ...NEW, notification, dueAt, expiresAt: mono + EXPIRES_AFTER_MS })
     this.#heard.set(subject, { open, state })
     this.#toldAt.set(subject, mono)
     return notification
@@ -292,6 +290,8 @@ export interface OutboxSettings {
   /** 0: openings are sent at once, each in a message of its own. */
   readonly groupWaitMs: number
   readonly groupsByNetwork?: boolean
+  /** Whether messages about the network may be sent now; the others wait. By default all may. */
+  readonly maySend?: ((network: string) => boolean) | undefined
 }
 
 /** Older messages are of no use. */

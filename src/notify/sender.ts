@@ -32,6 +32,7 @@ const MAX_DELAY_MS = 45_000
 const BREAKER_AFTER = 5
 const MINUTE_MS = 60_000
 const EXPIRE_EVERY_MS = 60_000
+const LOOK_AGAIN_MS = 1000
 const STOP_GRACE_MS = 2000
 
 export function createSender(deps: SenderDeps): Sender {
@@ -65,8 +66,9 @@ export function createSender(deps: SenderDeps): Sender {
     const mono = clock.monotonic()
     const free = freeAt()
     // Before that, nothing can be sent, whatever is due: looking at thousands that wait would be for nothing.
-    const at = free > mono ? free : outbox.dueAt()
-    if (at !== null) timer = clock.after(Math.min(Math.max(0, at - mono), EXPIRE_EVERY_MS), wake)
+    // What waits for a valid lease may be sent as soon as it is renewed, which nothing else would notice.
+    const at = free > mono ? free : (outbox.dueAt() ?? mono + LOOK_AGAIN_MS)
+    timer = clock.after(Math.min(Math.max(0, at - mono), EXPIRE_EVERY_MS), wake)
   }
 
   function wake(): void {

@@ -2,9 +2,14 @@ import { isClosing, type Notification } from './notification.ts'
 
 /** What waits for one channel: by subject, in order. Subjects are in the order in which they began to wait. */
 export class WaitingList {
+  readonly #maySend: (network: string) => boolean
   readonly #chains = new Map<string, Entry[]>()
   /** By id of their notification, those that are not on disk. */
   readonly #unstored = new Map<string, Entry>()
+
+  constructor(maySend: (network: string) => boolean) {
+    this.#maySend = maySend
+  }
 
   get isEmpty(): boolean {
     return this.#chains.size === 0
@@ -37,6 +42,11 @@ export class WaitingList {
 
   headsOf(messageId: string): Entry[] {
     return this.heads().filter(({ notification }) => notification.messageId === messageId)
+  }
+
+  /** Those of the message that can be sent now. */
+  readyOf(messageId: string): Entry[] {
+    return this.headsOf(messageId).filter((head) => this.#isReady(head))
   }
 
   add(entry: Entry): void {
@@ -102,13 +112,17 @@ export class WaitingList {
     return soonest
   }
 
+  #isReady({ inFlight, stored, notification: { report } }: Entry): boolean {
+    return !inFlight && stored && (report === null || this.#maySend(report.network))
+  }
+
   /** Called after every commit: it must not copy what waits. */
   *#sendable(): Generator<Entry> {
     // Messages that are not on disk as a whole: what follows later under the same id, a receiver drops as a double.
     const partial = new Set<string>()
     for (const { notification } of this.#unstored.values()) partial.add(notification.messageId)
     for (const [head] of this.#chains.values()) {
-      if (head !== undefined && isReady(head) && !partial.has(head.notification.messageId)) yield head
+      if (head !== undefined && this.#isReady(head) && !partial.has(head.notification.messageId)) yield head
     }
   }
 }
@@ -129,10 +143,6 @@ export interface Entry {
 }
 
 export const NEW = { attempted: false, inFlight: false, stored: false, undone: [], sentWithout: false } as const
-
-function isReady({ inFlight, stored }: Entry): boolean {
-  return !inFlight && stored
-}
 
 /** What a message about the end may replace: an end that the channel may know already stays, under its id. */
 export function replaceable(chain: readonly Entry[]): readonly Entry[] {

@@ -13,6 +13,7 @@ interface Sink {
   /** The type of each message, by its id. */
   readonly types: Map<string, string>
   count: number
+  accepted: number
 }
 
 async function startSink(): Promise<Sink> {
@@ -22,8 +23,10 @@ async function startSink(): Promise<Sink> {
       body += chunk.toString()
     })
     request.on('end', () => {
-      if (sink.status === 200)
+      if (sink.status === 200) {
         sink.types.set(String(request.headers['webhook-id']), (JSON.parse(body) as { type: string }).type)
+        sink.accepted++
+      }
       sink.count++
       response.writeHead(sink.status).end()
     })
@@ -34,7 +37,7 @@ async function startSink(): Promise<Sink> {
     receiver.close()
   })
   const { port } = receiver.address() as AddressInfo
-  const sink: Sink = { url: `http://127.0.0.1:${port}`, status: 200, types: new Map(), count: 0 }
+  const sink: Sink = { url: `http://127.0.0.1:${port}`, status: 200, types: new Map(), count: 0, accepted: 0 }
   return sink
 }
 
@@ -63,6 +66,36 @@ test.skipIf(skip)('a keeper that is killed leaves one message about the beginnin
   expect([...sink.types.values()]).toEqual(['incident.opened', 'incident.closed'])
   expect(sink.count).toBe(2)
 })
+
+test.skipIf(skip)(
+  'a keeper that is stopped while a message waits to be tried again does not send it after another one has',
+  async () => {
+    const url = await server().createDatabase()
+    const sink = await startSink()
+    const notify = { channels: [{ name: 'hook', type: 'webhook', url: sink.url, group_wait: '100ms' }] }
+    const members = await Promise.all([0, 1].map(() => startMember({ url, vantage: 'fra1', nodes: nodes(), notify })))
+    await everyoneShows(members, 'up')
+    const claims = () => run("SELECT 1 FROM lease_claims WHERE kind = 'keep'", url)
+    const before = (await claims()).length
+
+    sink.status = 503
+    nodes().of('fra1', 'a').inject({ kind: 'http', status: 503 })
+    await until(() => sink.count > 0, 'its beginning is refused')
+    const keeper = members.find((member) => member.log().includes('incident opened'))!
+    keeper.process.kill('SIGSTOP')
+    await until(async () => (await claims()).length > before, 'the other one takes over')
+    sink.status = 200
+    await until(() => sink.accepted === 1, 'its beginning is sent')
+    nodes().of('fra1', 'a').heal()
+    await until(() => sink.accepted === 2, 'its end is sent')
+    keeper.process.kill('SIGCONT')
+    await everyoneShows(members, 'up')
+    await new Promise((resolve) => setTimeout(resolve, LEASE_MS))
+
+    expect([...sink.types.values()]).toEqual(['incident.opened', 'incident.closed'])
+    expect(sink.accepted).toBe(2)
+  },
+)
 
 test.skipIf(skip)(
   'two members that believe to keep the same incidents open one incident, and tell it under one key',

@@ -85,7 +85,7 @@ async function setUp(
   {
     clock = createFakeClock(),
     ...over
-  }: Partial<Pick<NotifierDeps, 'trouble' | 'polls' | 'tells' | 'member'>> & { clock?: FakeClock } = {},
+  }: Partial<Pick<NotifierDeps, 'trouble' | 'polls' | 'tells' | 'maySend' | 'member'>> & { clock?: FakeClock } = {},
 ) {
   const log = recordingLog()
   const kept = store ?? (await opened({ path: ':memory:', clock })).store
@@ -686,6 +686,58 @@ describe('of two daemons with one store', () => {
 
     expect([row?.waiting, notifier.status().waiting, sink.bodies]).toEqual([true, [], []])
     expect(log.lines).toEqual([])
+  })
+
+  test('a message that is tried again waits while another member may have the lease, and is sent once it is valid', async () => {
+    const sink = await startSink()
+    sink.status = 500
+    const { store } = await opened({ path: ':memory:' })
+    let isValid = true
+    const lease = { tells: () => true, maySend: () => isValid, member: 'm' }
+    const { clock, notifier, put, reasons } = await setUp(hookOf(sink), store, lease)
+    await notifier.adopt(AVALANCHE, store)
+    put(incident())
+    await until(() => notifier.status().channels[0]?.failing === true, 'it was tried')
+
+    isValid = false
+    sink.status = 200
+    reasons.push('its network seems to be gone')
+    await until(async () => {
+      await clock.advance(1000)
+      return sink.bodies.length > 0
+    }, 'its own trouble is sent')
+    expect(messagesOf(sink).map(({ type }) => type)).toEqual(['heartline.impaired'])
+
+    isValid = true
+    await arrived({ clock, notifier }, sink, 2)
+    expect(messagesOf(sink).map(({ type }) => type)).toEqual(['heartline.impaired', 'incident.opened'])
+  })
+
+  test('an Alertmanager is not sent again what another member may have resolved, until the lease is valid', async () => {
+    const sink = await startSink()
+    const { store } = await opened({ path: ':memory:' })
+    let isValid = true
+    const lease = { tells: () => true, maySend: () => isValid, member: 'm' }
+    const target = { type: 'alertmanager' as const, urls: [sink.url] }
+    const { clock, notifier, put, reasons } = await setUp([{ target }], store, lease)
+    const alerts = () => sink.bodies.flatMap((body) => body.map((alert: any) => alert.labels.alertname) as string[])
+    const sentAgain = (name: string, times: number) =>
+      until(async () => {
+        await clock.advance(1000)
+        return alerts().filter((one) => one === name).length >= times
+      }, `${name} is sent ${times} times`)
+    await notifier.adopt(AVALANCHE, store)
+    put(incident())
+    await until(() => notifier.status().waiting.length === 0, 'it is sent')
+    const before = alerts().length
+
+    isValid = false
+    reasons.push('its network seems to be gone')
+    await sentAgain('HeartlineImpaired', 3)
+    expect(new Set(alerts().slice(before))).toEqual(new Set(['HeartlineImpaired']))
+
+    isValid = true
+    await sentAgain('HeartlineEndpointDown', 2)
   })
 
   test('messages of a mass outage are confirmed with one question', async () => {
