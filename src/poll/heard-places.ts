@@ -5,18 +5,19 @@ import type { BoardEntry } from '../state/board.ts'
 
 /** Knows which places of a cluster may still have to say their word: until then, too few would decide. */
 export function createHeardPlaces({ clock, heardMsAgo, hearsOthers, liveVantages, leaseMs }: HeardPlacesDeps) {
-  const startedAt = clock.now()
+  /** Monotonic, because the wall clock is set when the database is first reached, and may be set back later. */
+  const startedAt = clock.monotonic()
   /** So long the members of a place may take to claim their networks again. */
   const returnMs = leaseMs + VOTE_WITHIN_MS
-  /** Places with a live member, and since when. */
-  let vantages: ReadonlyMap<string, UnixMs> = new Map()
+  /** Places with a live member, and since when (monotonic). */
+  let vantages: ReadonlyMap<string, number> = new Map()
   /** The latest of these times. */
   let newestFrom = startedAt
   /** When the votes that are known were asked for. */
-  let heardAt = startedAt
+  let heardAt = clock.now()
   let isDeaf = false
   /** The last time in which no votes of other members could be read, and for how long they were heard since. */
-  let silence = { from: startedAt, until: startedAt, heardMs: Number.POSITIVE_INFINITY }
+  let silence = { from: heardAt, until: heardAt, heardMs: Number.POSITIVE_INFINITY }
 
   function noteSilence(now: UnixMs): void {
     const wasDeaf = isDeaf
@@ -49,19 +50,24 @@ export function createHeardPlaces({ clock, heardMsAgo, hearsOthers, liveVantages
       // Who is live is known by the database, and by it only some time after it was away.
       const isSettled = !isDeaf && silence.heardMs >= returnMs
       const names = new Set([...(isSettled ? [] : vantages.keys()), ...liveVantages()])
-      vantages = new Map([...names].map((vantage) => [vantage, vantages.get(vantage) ?? now]))
+      const mono = clock.monotonic()
+      vantages = new Map([...names].map((vantage) => [vantage, vantages.get(vantage) ?? mono]))
       newestFrom = Math.max(startedAt, ...vantages.values())
       return !isDeaf || vantages.size < 2
     },
 
-    /** Whether a new place, or one that this member has not known since it began to keep the network, is missing. */
-    isEarly({ health, places }: BoardEntry, since: UnixMs, now: UnixMs): boolean {
+    /**
+     * Whether a new place, or one that this member has not known since it began to keep the network (monotonic), is
+     * missing.
+     */
+    isEarly({ health, places }: BoardEntry, since: number): boolean {
+      const mono = clock.monotonic()
       const withinMs = 2 * health.endpoint.intervalMs + VOTE_WITHIN_MS
       // The other members of a cluster that starts may not be known yet.
-      if (now - startedAt < Math.min(withinMs, leaseMs)) return true
-      if (now - Math.max(since, newestFrom) >= withinMs) return false
+      if (mono - startedAt < Math.min(withinMs, leaseMs)) return true
+      if (mono - Math.max(since, newestFrom) >= withinMs) return false
       for (const [vantage, from] of vantages) {
-        const isNew = now - Math.max(since, from) < withinMs
+        const isNew = mono - Math.max(since, from) < withinMs
         if (isNew && !places.some((place) => place.counted && place.vantage === vantage)) return true
       }
       return false
@@ -87,7 +93,7 @@ export interface HeardPlacesDeps {
   /** Whether that was just now, and the database has answered since. */
   readonly hearsOthers: () => boolean
   readonly leaseMs: number
-  readonly clock: Pick<Clock, 'now'>
+  readonly clock: Pick<Clock, 'now' | 'monotonic'>
 }
 
 /** A first poll takes an interval, and its vote a second or two. */

@@ -126,7 +126,7 @@ export function createKeeper(deps: KeeperDeps) {
       if (kept.has(name)) return
       const recorder = createIncidentRecorder({ ...deps, placesOf })
       const nothing = { late: [], changed: null, judged: new Map(), saved: new Map() }
-      kept.set(name, { name, recorder, since: clock.now(), isReady: false, ...nothing })
+      kept.set(name, { name, recorder, since: clock.now(), gainedAt: clock.monotonic(), isReady: false, ...nothing })
       loading ??= loadAll()
       await loading
     },
@@ -151,7 +151,7 @@ export function createKeeper(deps: KeeperDeps) {
       const onBoard = board.network(name)
       if (onBoard === undefined || one?.isReady !== true || !isKnown) return
       const judged = { network: onBoard.standing.network, isForked: () => fork !== null, fork: () => fork }
-      const isEarly = (entry: BoardEntry) => places.isEarly(entry, one.since, now)
+      const isEarly = (entry: BoardEntry) => places.isEarly(entry, one.gainedAt)
       const allHeard = () => {
         const isAnyMissing = onBoard.endpoints.some((entry) => isEarly(entry) || places.isAwaited(entry, now))
         return isAnyMissing ? null : onBoard.endpoints
@@ -200,6 +200,8 @@ export type Keeper = ReturnType<typeof createKeeper>
 interface KeptNetwork {
   readonly name: string
   readonly since: UnixMs
+  /** The same, monotonic. */
+  readonly gainedAt: number
   readonly recorder: KeptRecorder
   /** Whether the incidents of earlier keepers were read. */
   isReady: boolean

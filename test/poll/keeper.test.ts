@@ -303,6 +303,23 @@ test('while a place has not said its word, nothing opens or gets worse, for two 
   expect(incidents.open()).toMatchObject([{ state: 'down', vantages: ['fra1', 'nyc1'] }])
 })
 
+test.each(['started', 'heard the places'])(
+  'after the clock was set back an hour since it %s, a place is not waited for longer than before',
+  async (since) => {
+    const clock = createFakeClock()
+    const { keep, say, incidents } = await house({ clock, live: ['fra1', 'nyc1'], leaseMs: 30_000 })
+    if (since === 'started') clock.stepWall(-3_600_000)
+    await keep()
+    await say({ fra1: 'up' })
+    if (since !== 'started') clock.stepWall(-3_600_000)
+    for (let round = 0; round < 3; round++) await say({ fra1: 'up' })
+
+    await say({ fra1: 'down' })
+
+    expect(incidents.open()).toMatchObject([{ state: 'down', vantages: ['fra1'] }])
+  },
+)
+
 test('while the database is away, and until the others were heard again, no place decides alone', async () => {
   const live = ['fra1', 'nyc1', 'sin1']
   const { keep, say, stored, incidents, states, told, board, clock, database } = await house({ live, leaseMs: 30_000 })
