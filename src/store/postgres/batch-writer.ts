@@ -6,6 +6,7 @@ import { SLOT_MS } from '../resolution.ts'
 import type { Batch, Fence, IncidentJson, NotificationJson, RecordEvent, Registration } from '../write-events.ts'
 import { bigints } from './arrays.ts'
 import { type EventOf, type Plan, planOf } from './batch-plan.ts'
+import { LATEST_POSSIBLE } from './cluster-tables.ts'
 import type { Database } from './database.ts'
 import { allows, holdKept, type Losses, lostAt, type Owned, type Right, readLosses, rightToKeep } from './fences.ts'
 import { createEndpointIds, type EndpointIds, registerHolds } from './ids.ts'
@@ -237,7 +238,7 @@ async function saveHealths(query: Query, ids: EndpointIds, vantageId: number, ro
     `INSERT INTO saved_health (vantage_id, endpoint_id, at_ms, value)
      SELECT $1::smallint, * FROM unnest($2::bigint[], $3::bigint[], $4::text[])
      ON CONFLICT (vantage_id, endpoint_id) DO UPDATE SET at_ms = excluded.at_ms, value = excluded.value
-     WHERE saved_health.at_ms <= excluded.at_ms`,
+     WHERE saved_health.at_ms <= excluded.at_ms OR to_timestamp(saved_health.at_ms / 1000.0) > ${LATEST_POSSIBLE}`,
     [
       vantageId,
       bigints(rows.map(({ endpoint }) => ids.idOf(endpoint))),

@@ -185,6 +185,9 @@ const LEAVE = `
   held AS (SELECT kind, vantage, network FROM leases WHERE member = $1 ${LOCKED}),
   freed AS (UPDATE leases SET ${FREED} FROM held WHERE ${OF_HELD} RETURNING 1) ${TOLD}`
 
+/** What members date follows this clock within a second: a row that is later was written before the clock was set back. */
+export const LATEST_POSSIBLE = "clock_timestamp() + interval '2 s'"
+
 /** In the order of the key, so that two statements never wait for each other. */
 const WRITE_VOTES = `
   WITH written AS (
@@ -199,7 +202,8 @@ const WRITE_VOTES = `
     ON CONFLICT (vantage, network, endpoint) DO UPDATE SET member = excluded.member, token = excluded.token,
       polled_at = excluded.polled_at, version = excluded.version, value = excluded.value
     WHERE stored.token < excluded.token
-      OR (stored.token = excluded.token AND stored.polled_at <= excluded.polled_at)
+      OR (stored.token = excluded.token
+        AND (stored.polled_at <= excluded.polled_at OR stored.polled_at > ${LATEST_POSSIBLE}))
     RETURNING 1
   )
   SELECT pg_notify('${CHANNEL}', 'votes ' || $1::text) WHERE $4::boolean AND EXISTS (SELECT 1 FROM written)`

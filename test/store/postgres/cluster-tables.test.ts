@@ -253,6 +253,18 @@ describe.skipIf(skip)('votes', () => {
     expect((await tables.readVotes(null, 'b')).votes.map(({ polledAt }) => polledAt)).toEqual([2000])
   })
 
+  test('go back with the clock of the database, and no further', async () => {
+    const { tables } = await opened(await server.createDatabase())
+    await tables.claim('a', [poll('n')], LEASE_MS)
+    const now = Date.now()
+
+    for (const polledAt of [now + 3_600_000, now, now - 1000]) {
+      await tables.writeVotes('a', 'fra1', [vote('n', 'own-1', 1, polledAt)], false)
+    }
+
+    expect((await tables.readVotes(null, 'b')).votes.map(({ value }) => value)).toEqual([{ polledAt: now }])
+  })
+
   test('of a transaction that ends after a later one are not missed', async () => {
     const { tables, database } = await opened(await server.createDatabase())
     await tables.claim('a', [poll('n')], LEASE_MS)

@@ -206,6 +206,23 @@ describe.skipIf(skip)('a store that several daemons share', () => {
     expect(store.status().remote?.rowsRefused).toBe(3)
   })
 
+  test('replaces the state of an endpoint that was saved before the clock of the database was set back', async () => {
+    const { store } = await member(await server.createDatabase(), 'fra1')
+    const now = Date.now()
+    const saved = [
+      { at: now + 3_600_000, value: 'before' },
+      { at: now, value: 'since' },
+      { at: now - 1000, value: 'late' },
+    ]
+
+    for (const one of saved) {
+      store.saveHealth({ endpoint: ENDPOINT, ...one })
+      await store.flush()
+    }
+
+    expect(await store.savedHealth()).toMatchObject([{ value: 'since' }])
+  })
+
   test('changes also those waiting polls that were made under an earlier token', async () => {
     const { store, tokens } = await member(await server.createDatabase(), 'fra1')
 
