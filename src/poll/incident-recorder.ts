@@ -16,7 +16,8 @@ import type { WritableIncidentLog } from '../state/incident-log.ts'
 import { readIncident } from '../state/incident-log.ts'
 import type { IncidentRecord, NotificationRecord, Store } from '../store/store.ts'
 import { forkEvent, type Halts, haltEvent, hasResumed, MOST_NAMED } from './network-events.ts'
-import { createOutages, type Group } from './outages.ts'
+import type { Group } from './outage-groups.ts'
+import { createOutages } from './outages.ts'
 
 /** Turns judged polls into incidents, and stores and logs their changes. */
 export function createIncidentRecorder(deps: IncidentRecorderDeps) {
@@ -82,7 +83,7 @@ export function createIncidentRecorder(deps: IncidentRecorderDeps) {
       const closed = book.restore(known, maintained)
       for (const incident of known) {
         put(incident)
-        outages.track(incident)
+        outages.restore(incident)
       }
       keep(closed)
     },
@@ -90,7 +91,7 @@ export function createIncidentRecorder(deps: IncidentRecorderDeps) {
     /** Continues an open incident of an earlier keeper that was stored only now. */
     adopt(incident: Incident): void {
       put(incident)
-      outages.track(incident)
+      outages.restore(incident)
       keep(book.adopt(incident))
     },
 
@@ -100,7 +101,7 @@ export function createIncidentRecorder(deps: IncidentRecorderDeps) {
       return halt === undefined ? [] : (shardsOf(halt.conditions.filter(isOpen)) ?? WHOLE_CHAIN)
     },
 
-    /** Records the verdict of a poll that began at `at`; `sharing`: the key of its group of endpoints. */
+    /** Records the verdict of a poll that began at `at`; `sharing`: the key of what it shares with others. */
     judged(
       { network }: Pick<JudgedNetwork, 'network'>,
       entry: BoardEntry,
@@ -113,7 +114,7 @@ export function createIncidentRecorder(deps: IncidentRecorderDeps) {
       const { recoverAfter } = thresholds
       const goneSince = health.confirmation.recent.at(-recoverAfter)?.at ?? at
       const maintained = spanAt(entry.maintenance, now)
-      const group = outages.groupOf(sharing)
+      const group = outages.groupOf(key, sharing)
       const isBad = health.verdict !== null && health.verdict !== 'up'
       let outage: Incident | undefined
       if (group !== undefined && isBad && group.open.size > 0 && book.openOf(key) === undefined) {

@@ -1,4 +1,3 @@
-import type { Endpoint } from '../core/endpoint.ts'
 import { type Beginning, countedFrom, hasRecovered } from '../core/incident/endpoint-incident.ts'
 import { RECOVERED_AFTER_INTERVALS } from '../core/incident/flapping.ts'
 import type { Incident } from '../core/incident/incident.ts'
@@ -6,64 +5,17 @@ import type { NetworkEvent } from '../core/incident/network-event.ts'
 import type { UnixMs } from '../core/time.ts'
 import { type Condition, severity, worst } from '../core/verdict/condition.ts'
 import type { Health } from '../core/verdict/health.ts'
+import { createOutageGroups, type Failing, FEWEST, type Group } from './outage-groups.ts'
 
 /**
  * Finds outages: endpoints of one network behind one host, or of one provider, that become unhealthy together. One
  * incident is opened for all of them.
  */
 export function createOutages() {
-  const groups = new Map<string, Group>()
-
-  function track(incident: Incident): void {
-    const { id, cause, network, affected, closedAt } = incident
-    if (cause !== 'outage') return
-    const names = new Set(affected)
-    let home: Group | null = null
-    let most = 0
-    // A reload may have divided its endpoints between groups.
-    for (const group of groups.values()) {
-      group.open.delete(id)
-      const count = group.network === network ? [...group.members].filter((name) => names.has(name)).length : 0
-      if (count > most) {
-        most = count
-        home = group
-      }
-    }
-    if (closedAt === null) home?.open.set(id, incident)
-  }
+  const groups = createOutageGroups()
 
   return {
-    /** Call it with every incident that is restored or changed. */
-    track,
-
-    /** Replaces all groups; what is known about the endpoints of a group is kept. */
-    configure(members: readonly GroupMember[]): void {
-      const before = new Map(groups)
-      groups.clear()
-      for (const { endpoint, key } of members) {
-        if (key === null) continue
-        const { name, network, provider } = endpoint
-        const group: Group = groups.get(key) ?? {
-          key,
-          network,
-          provider,
-          members: new Set(),
-          open: new Map(),
-          failing: before.get(key)?.failing ?? new Map(),
-          good: before.get(key)?.good ?? new Map(),
-          intervalMs: 0,
-        }
-        group.members.add(name)
-        group.intervalMs = Math.max(group.intervalMs, endpoint.intervalMs)
-        groups.set(key, group)
-      }
-      for (const { members, failing, good } of groups.values()) {
-        for (const known of [failing, good]) for (const name of known.keys()) if (!members.has(name)) known.delete(name)
-      }
-      for (const { open } of before.values()) for (const incident of open.values()) track(incident)
-    },
-
-    groupOf: (key: string | null): Group | undefined => (key === null ? undefined : groups.get(key)),
+    ...groups,
 
     /**
      * The open outage that an unhealthy endpoint is part of: it failed soon after the start of the outage, or was part
@@ -162,43 +114,6 @@ export function createOutages() {
   }
 }
 
-export interface GroupMember {
-  /** Identifies the network with the provider, or else the host, that the endpoint shares with others. Never shown. */
-  readonly key: string | null
-  readonly endpoint: Endpoint
-}
-
-export interface Group {
-  readonly key: string
-  readonly network: string
-  readonly provider: string | null
-  readonly members: Set<string>
-  /** Its open outages, by id. */
-  readonly open: Map<string, Incident>
-  /** The unhealthy endpoints that have an incident, or are part of one. */
-  readonly failing: Map<string, Failing>
-  /** The latest time in which each endpoint was healthy. */
-  readonly good: Map<string, GoodTime>
-  /** The longest of its endpoints. */
-  intervalMs: number
-}
-
-interface Failing {
-  health: Health
-  readonly beginning: Beginning
-  /** Its beginning, without planned maintenance. */
-  readonly since: UnixMs
-  /** The outage that it is part of; `null`: it has an incident of its own. */
-  outage: string | null
-}
-
-interface GoodTime {
-  readonly since: UnixMs
-  until: UnixMs
-}
-
-/** A single endpoint is its own incident. */
-const FEWEST = 2
 /** This many that fail together are one outage even if most endpoints of a large provider are healthy. */
 const ENOUGH = 10
 /** Endpoints are polled at different times within an interval, and the first bad poll counts. */

@@ -1,4 +1,4 @@
-import { expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { mergeVotes } from '../../src/core/cluster/merge.ts'
 import type { Vote } from '../../src/core/cluster/vote.ts'
 import type { Endpoint } from '../../src/core/endpoint.ts'
@@ -33,6 +33,7 @@ async function house({
   leaseMs = 0,
   endpoints = [OWN],
   pollMs = 0,
+  originOf,
 }: {
   clock?: FakeClock
   store?: Store
@@ -41,6 +42,8 @@ async function house({
   endpoints?: readonly Endpoint[]
   /** How long a poll takes. */
   pollMs?: number
+  /** Host and port of each endpoint, as seen from this member's place. */
+  originOf?: (endpoint: Endpoint) => string
 } = {}) {
   const kept = store ?? (await opened({ path: ':memory:', clock })).store
   const board = createBoard()
@@ -78,7 +81,7 @@ async function house({
   const heard = new Map<string, Map<string, Vote>>()
   const fresh = endpoints.map((of) => ({ health: unpolled(of, clock.now()), tally: newTally(of.checks) }))
   board.configure([{ network: network(), fresh }])
-  keeper.configure([polled(endpoints)])
+  keeper.configure([polled(endpoints, originOf)])
 
   function voteOf(of: Endpoint, vantage: string, verdict: Verdict): Vote {
     const now = clock.now()
@@ -132,9 +135,9 @@ async function house({
   return { clock, store: kept, database, board, incidents, states, told, keeper, say, sayOfAll, keep, stored }
 }
 
-const polled = (endpoints: readonly Endpoint[]) => ({
+const polled = (endpoints: readonly Endpoint[], originOf: (endpoint: Endpoint) => string = () => '127.0.0.1:8545') => ({
   network: network(),
-  endpoints: endpoints.map((one) => ({ endpoint: one, at: locationOf('127.0.0.1'), origin: '127.0.0.1:8545' })),
+  endpoints: endpoints.map((one) => ({ endpoint: one, at: locationOf('127.0.0.1'), origin: originOf(one) })),
 })
 
 test('an endpoint down from one of three places is degraded, and from two the same incident is down and names them', async () => {
@@ -445,6 +448,61 @@ test('the next keeper continues the open incident under its id', async () => {
 
   expect(await second.stored()).toMatchObject([{ id: opened?.id, closedAt: second.clock.now() }])
   expect(first.told).toEqual(['adopts ethereum', 'down', 'leaves ethereum'])
+})
+
+describe('an outage of one host whose endpoints are on several hosts where the next keeper is', () => {
+  const endpoints = ['a', 'b', 'c'].map((name) => endpoint(name))
+  const allDown = () => ({ fra1: 'down', nyc1: 'down' }) as const
+
+  async function passOn(originOf: (endpoint: Endpoint) => string) {
+    const first = await house({ endpoints })
+    await first.keep()
+    await first.sayOfAll(allDown)
+    await first.sayOfAll(allDown)
+    const before = await first.stored()
+    expect(before.filter(({ closedAt }) => closedAt === null)).toMatchObject([{ affected: ['a', 'b', 'c'] }])
+    await first.keeper.drop('ethereum')
+    const second = await house({ clock: first.clock, store: first.store, endpoints, originOf })
+    await second.keep()
+    return { ...second, before }
+  }
+
+  test.each([
+    ['each on its own', ({ name }: Endpoint) => `${name}.example:443`],
+    ['one of them on its own', ({ name }: Endpoint) => (name === 'c' ? 'c.example:443' : 'ab.example:443')],
+  ])('goes on under its id until they are well: %s', async (_, originOf) => {
+    const { before, keeper, sayOfAll, stored } = await passOn(originOf)
+
+    for (let round = 0; round < 3; round++) await sayOfAll(allDown)
+    keeper.configure([polled(endpoints, originOf)])
+    await sayOfAll(allDown)
+    expect(await stored()).toEqual(before)
+    await sayOfAll(() => ({ fra1: 'up', nyc1: 'up' }))
+
+    const after = await stored()
+    expect(after.map(({ id }) => id)).toEqual(before.map(({ id }) => id))
+    expect(after.filter(({ closedAt }) => closedAt === null)).toEqual([])
+  })
+
+  test('ends when only one of them is left, and is not begun again by those that share nothing', async () => {
+    const { before, sayOfAll, stored } = await passOn(({ name }) => `${name}.example:443`)
+    const onlyDown =
+      (...names: string[]) =>
+      (one: Endpoint) =>
+        ({ fra1: names.includes(one.name) ? 'down' : 'up' }) as const
+
+    await sayOfAll(allDown)
+    for (let round = 0; round < 2; round++) await sayOfAll(onlyDown('a'))
+    await sayOfAll(onlyDown('a', 'b', 'c'))
+
+    const open = (await stored()).filter(({ closedAt }) => closedAt === null)
+    expect(open.map(({ cause, endpoint: name }) => [cause, name])).toEqual([
+      ['endpoint', 'c'],
+      ['endpoint', 'b'],
+      ['endpoint', 'a'],
+    ])
+    expect(await stored()).toHaveLength(before.length + 3)
+  })
 })
 
 test('what is known of its incidents is replaced by what the database has', async () => {
