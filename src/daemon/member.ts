@@ -179,6 +179,7 @@ function join(parts: RoleParts, { id, url, settings, clock, local, shown, isConf
     shared,
     incidents,
     keeps: keeper.keeps,
+    keeperToken: (network) => cluster.keeperToken(network),
     onLate: (incident) => void keeper.adopt(incident),
     onSilence: silences.learn,
     onAliases: (aliases) => gateway()?.learnAliases(aliases),

@@ -5,7 +5,7 @@ import type { AliasRecord } from '../core/routing/alias.ts'
 import type { Log } from '../log.ts'
 import { earlierIncidents } from '../poll/incident-recorder.ts'
 import { readIncident, type WritableIncidentLog } from '../state/incident-log.ts'
-import type { SharedStore } from '../store/postgres/shared-store.ts'
+import type { FencedIncident, SharedStore } from '../store/postgres/shared-store.ts'
 import type { IncidentRecord, Store } from '../store/store.ts'
 
 /**
@@ -21,15 +21,24 @@ export function followOtherMembers(deps: OtherMembersDeps) {
   let isFailing = false
   let running: Promise<void> | null = null
 
-  function learn(records: readonly IncidentRecord[]): void {
-    for (const { id, network, value } of records) {
+  /** Whether an earlier keeper has written it while this member keeps the network. */
+  function isLate(incident: Incident, token: number | undefined): boolean {
+    const known = incidents.recentOf(incident.id)
+    if (incident.closedAt === null) return known === undefined
+    // Not what this member itself has closed and forgotten.
+    const isEarlier = token !== undefined && token < (deps.keeperToken(incident.network) ?? 0)
+    return isEarlier && (known === undefined || known.closedAt === null)
+  }
+
+  function learn(records: readonly (IncidentRecord & Partial<FencedIncident>)[]): void {
+    for (const { id, network, value, token } of records) {
       const incident = readIncident(value)
       if (incident?.id !== id) continue
-      const known = incidents.recentOf(id)
       if (keeps(network)) {
-        if (known === undefined && incident.closedAt === null) deps.onLate(incident)
+        if (isLate(incident, token)) deps.onLate(incident)
         continue
       }
+      const known = incidents.recentOf(id)
       // A row may be read twice, but readers get changes only.
       if (JSON.stringify(known) !== JSON.stringify(incident)) incidents.put(incident)
     }
@@ -87,7 +96,9 @@ export interface OtherMembersDeps {
   readonly incidents: WritableIncidentLog
   /** Whether this member writes the incidents of the network itself. */
   readonly keeps: (network: string) => boolean
-  /** Another member has opened an incident of a network that it no longer keeps. */
+  /** Of the right to write them; `null` without it. */
+  readonly keeperToken: (network: string) => number | null
+  /** Another member has written an incident of a network that it no longer keeps: its messages may wait. */
   readonly onLate: (incident: Incident) => void
   readonly onSilence: (silence: Silence) => void
   readonly onAliases: (aliases: readonly AliasRecord[]) => void

@@ -66,7 +66,7 @@ export function createKeeper(deps: KeeperDeps) {
       configureRecorder(one)
       const ofNetwork = records.filter(({ network }) => network === name)
       recorder.restore(ofNetwork, maintained)
-      for (const incident of one.late) if (incidents.recentOf(incident.id) === undefined) recorder.adopt(incident)
+      for (const incident of one.late) goOn(one, incident)
       retain(one)
       one.isReady = true
     }
@@ -86,6 +86,12 @@ export function createKeeper(deps: KeeperDeps) {
     loading = null
   }
 
+  function goOn({ recorder }: KeptNetwork, incident: Incident): void {
+    if (incidents.recentOf(incident.id) !== undefined) return
+    if (incident.closedAt === null) recorder.adopt(incident)
+    else incidents.put(incident)
+  }
+
   async function adoptLate(one: KeptNetwork, incident: Incident): Promise<void> {
     const isKept = () => kept.get(one.name) === one && !stopping.signal.aborted
     while (isKept()) {
@@ -96,8 +102,8 @@ export function createKeeper(deps: KeeperDeps) {
       if (isHeard) break
       await clock.sleep(READ_AGAIN_MS, stopping.signal)
     }
-    if (!isKept() || incidents.recentOf(incident.id) !== undefined) return
-    one.recorder.adopt(incident)
+    if (!isKept()) return
+    goOn(one, incident)
     retain(one)
   }
 

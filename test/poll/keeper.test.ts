@@ -17,7 +17,7 @@ import { createRandom } from '../proof/random.ts'
 import { opened } from '../store/setting.ts'
 import { until } from '../support/daemon.ts'
 import { createFakeClock, type FakeClock } from '../support/fake-clock.ts'
-import { incident, incidentRecord } from '../support/incident.ts'
+import { incident, incidentRecord, START } from '../support/incident.ts'
 import { recordingLog } from '../support/log.ts'
 import { endpoint, network } from '../support/network.ts'
 
@@ -198,6 +198,28 @@ test('an incident that an earlier keeper stored late ends when its endpoint is f
 
   expect(await stored()).toMatchObject([{ id: 'late', closedAt: expect.any(Number) }])
 })
+
+test.each([
+  ['while it keeps the network', false],
+  ['before those of before are continued', true],
+])(
+  'an incident that began and ended with an earlier keeper, stored late, has its messages sent and stays closed: %s',
+  async (_, isEarly) => {
+    const { keep, keeper, say, stored, incidents, told } = await house()
+    const late = incident({ id: 'late', network: 'ethereum', endpoint: 'own', closedAt: START + 60_000 })
+
+    const kept = isEarly ? null : await keep()
+    if (kept === null) void keeper.keep('ethereum')
+    await keeper.adopt(late)
+    await until(() => told.includes('adopts late'), 'its messages are loaded')
+    expect(incidents.recent()).toEqual([late])
+    await say({ fra1: 'down' })
+
+    expect(told).toEqual(['adopts ethereum', 'adopts late', 'down'])
+    expect(await stored()).toMatchObject([{ closedAt: null, openedAt: expect.any(Number) }])
+    expect(incidents.recentOf('late')).toEqual(late)
+  },
+)
 
 test('an incident that is stored late, after those of before were read and before they are continued, goes on too', async () => {
   const { store, keeper, say, stored, incidents } = await house()

@@ -83,7 +83,11 @@ async function readChanges(run: Query, wanted: Seen | null): Promise<Changes> {
   }
   const since = <Row>(columns: string, table: string, order: string) =>
     run<Row>(`SELECT ${columns} FROM ${table} WHERE ${isNew('$1')} ORDER BY ${order}`, [wanted])
-  const incidents = await since<IncidentJson>(INCIDENT_COLUMNS, 'incidents', 'opened_ms, id')
+  const incidents = await since<IncidentJson & { token: number }>(
+    `${INCIDENT_COLUMNS}, token`,
+    'incidents',
+    'opened_ms, id',
+  )
   return {
     position,
     incidents: incidents.flatMap((incident) => recordOf(incident) ?? []),

@@ -40,7 +40,10 @@ const SAVE_INCIDENTS = `
     value = excluded.value, token = greatest(stored.token, excluded.token), version = excluded.version
   WHERE NOT $9::boolean OR stored.token <= excluded.token`
 
-/** That a notification waits no more is known to its sender alone: this replaces every stored one. */
+/**
+ * That a notification waits no more is known to its sender alone: this replaces every stored one. One that waits is not
+ * added once a later keeper has written its incident, since that keeper sends its own.
+ */
 export async function saveNotifications(query: Query, notifications: readonly Fenced<NotificationJson>[]) {
   await inParts(notifications, async (records, tokens, isFenced) => {
     await query(SAVE_NOTIFICATIONS, [
@@ -59,7 +62,9 @@ export async function saveNotifications(query: Query, notifications: readonly Fe
 const SAVE_NOTIFICATIONS = `
   INSERT INTO notifications AS stored (id, channel, incident, created_ms, waiting, value, token, version)
   SELECT *, heartline_version() FROM unnest($1::text[], $2::text[], $3::text[], $4::bigint[], $5::boolean[],
-    $6::text[], $7::bigint[])
+    $6::text[], $7::bigint[]) AS fresh (id, channel, incident, created_ms, waiting, value, token)
+  WHERE NOT fresh.waiting OR NOT $8::boolean OR NOT EXISTS (
+    SELECT 1 FROM incidents WHERE incidents.id = fresh.incident AND incidents.token > fresh.token)
   ON CONFLICT (id) DO UPDATE SET waiting = excluded.waiting, value = excluded.value,
     token = greatest(stored.token, excluded.token), version = excluded.version
   WHERE NOT excluded.waiting OR NOT $8::boolean OR stored.token <= excluded.token`

@@ -23,10 +23,13 @@ export interface Changes {
   /** For the next call. */
   readonly position: Seen
   /** `null` if this is everything: they are many, and have to be read in parts. */
-  readonly incidents: readonly IncidentRecord[] | null
+  readonly incidents: readonly FencedIncident[] | null
   readonly silences: readonly Silence[]
   readonly aliases: readonly AliasRecord[]
 }
+
+/** `token`: of the keeper that has written it. */
+export type FencedIncident = IncidentRecord & { readonly token: number }
 
 /** This daemon among those that share the database. */
 export interface ClusterRights {

@@ -124,6 +124,7 @@ describe.skipIf(skip)('a store that several daemons share', () => {
       shared,
       incidents,
       keeps: (network) => network === 'kept',
+      keeperToken: () => 1,
       onLate: ({ id }) => late.push(id),
       onSilence: () => undefined,
       onAliases: () => undefined,
@@ -362,8 +363,11 @@ describe.skipIf(skip)('a store that several daemons share', () => {
     early.store.saveIncident({ ...incidentOf('x'), value: 'worsened' }, [
       { ...message, id: 'n-1', value: 'second try' },
       { ...message, id: 'n-2', value: 'sent', waiting: false },
+      { ...message, id: 'n-3', value: 'never sent' },
     ])
-    early.store.saveIncident({ ...incidentOf('y'), value: 'opened' })
+    early.store.saveIncident({ ...incidentOf('y'), value: 'opened' }, [
+      { ...message, id: 'n-4', incident: 'y', value: 'first try' },
+    ])
     await early.store.flush()
     await early.store.close()
 
@@ -384,6 +388,46 @@ describe.skipIf(skip)('a store that several daemons share', () => {
       { id: 'n-1', waiting: true, value: 'third try' },
       { id: 'n-2', waiting: false, value: 'sent' },
     ])
+    expect(await store.notifications({ about: { incidents: ['y'] }, limit: 9 })).toMatchObject([{ id: 'n-4' }])
+  })
+
+  test('tells the keeper which incidents an earlier one stored late, also those that ended meanwhile', async () => {
+    const url = await server.createDatabase()
+    const [early, keeper] = [await member(url, 'fra1'), await member(url, 'nyc1')]
+    keeper.tokens.keep = 2
+    const of = { network: 'ethereum', endpoint: 'own-1' }
+    const ended = (id: string) => incident({ ...of, id, closedAt: BASE + 60_000 })
+    early.store.saveIncident(incidentRecord(ended('long ago')))
+    await early.store.flush()
+    const incidents = createIncidentLog()
+    for (const id of ['open here', 'ended here']) incidents.put(incident({ ...of, id }))
+    incidents.put(ended('ended here'))
+    const late: string[] = []
+    const others = followOtherMembers({
+      ...keeper,
+      incidents,
+      keeps: () => true,
+      keeperToken: () => keeper.tokens.keep,
+      onLate: ({ id }) => late.push(id),
+      onSilence: ({ id }) => late.push(id),
+      onAliases: () => undefined,
+      clock: systemClock,
+    })
+    onTestFinished(() => others.stop())
+    const mark = { network: 'ethereum', endpoint: null, reason: 'all before was read', from: BASE, until: BASE + 1 }
+    early.store.saveSilence({ ...mark, id: 'first' })
+    await early.store.flush()
+    others.start()
+    await until(() => late.length === 1, 'all is read once')
+
+    for (const id of ['ended', 'open here', 'ended here']) early.store.saveIncident(incidentRecord(ended(id)))
+    early.store.saveIncident(incidentRecord(incident({ ...of, id: 'begun' })))
+    keeper.store.saveIncident(incidentRecord(ended('own')))
+    await Promise.all([early.store.flush(), keeper.store.flush()])
+    early.store.saveSilence({ ...mark, id: 'last' })
+    await until(() => late.includes('last'), 'the changes are read')
+
+    expect(late.toSorted()).toEqual(['begun', 'ended', 'first', 'last', 'open here'])
   })
 
   test('lets a daemon without a cluster change what members wrote', async () => {
