@@ -43,6 +43,7 @@ export function registerStrips(app: App, strips: StripSource): void {
 export function createStripSource({ board, scopes, store, clock, log }: StripSourceDeps) {
   const origin = randomBytes(6).toString('base64url')
   const known = createKnownHistory(store)
+  let planned = board.maintenance()
   let written = new Map<EndpointKey, Written>()
   let reading: Promise<void> | null = null
   let readAt: { readonly monotonic: number; readonly span: StripSpan } | null = null
@@ -52,6 +53,9 @@ export function createStripSource({ board, scopes, store, clock, log }: StripSou
 
   async function readAll(): Promise<void> {
     const to = clock.now()
+    // Maintenance that is announced late changes the past.
+    if (board.maintenance() !== planned) known.keep(new Map())
+    planned = board.maintenance()
     const pasts = new Map<EndpointKey, Past>()
     for (const { endpoints } of board.networks()) {
       for (const { key } of endpoints) pasts.set(key, await known.read(key, to))

@@ -192,6 +192,20 @@ describe('/api/v1/strips', () => {
     expect(StripsView.parse(later.json()).strips[0]?.states).toMatch(/^u+$/)
   })
 
+  test('is read anew when maintenance is announced, also late', async () => {
+    let isPlanned = false
+    const store = storeOf(() => (isPlanned ? { upMs: 0, maintenanceMs: CELL_MS } : { upMs: 0, downMs: CELL_MS }))
+    const { server, clock, world } = setUp({ store })
+    const states = async () => StripsView.parse((await server.inject('/api/v1/strips')).json()).strips[0]?.states
+    expect(await states()).toMatch(/^d+$/)
+
+    isPlanned = true
+    world.board.putMaintenance([])
+    await clock.advance(61_000)
+
+    expect(await states()).toMatch(/^m+$/)
+  })
+
   test('shows the public states, and no figures', async () => {
     const { server } = setUp({
       store: storeOf(() => ({ lagBlocksMax: 7 })),
