@@ -59,7 +59,8 @@ export function createCluster(deps: ClusterDeps): Cluster {
 
   function self(): LiveMember {
     const { id, version, url } = settings
-    return { id, vantage, version, url, networksDigest: digest, impaired: deps.isImpaired() }
+    const [impaired, replaying] = [deps.isImpaired(), deps.isReplaying()]
+    return { id, vantage, version, url, networksDigest: digest, impaired, replaying }
   }
 
   function onClaimed({ kind, network, token }: HeldLease): void {
@@ -214,6 +215,8 @@ export interface ClusterDeps {
   readonly removed?: () => ReadonlySet<string>
   /** Whether Heartline's own network or machine keeps it from judging nodes. */
   readonly isImpaired: () => boolean
+  /** Whether its incidents cannot be continued yet. */
+  readonly isReplaying: () => boolean
   readonly storeStatus: () => ClusterReport['store']
   readonly hooks: ClusterHooks
 }

@@ -6,9 +6,10 @@ import type { LeaseKind, LeaseRow, MemberRow } from '../store/cluster-tables.ts'
  * from the same view, so that they claim different networks.
  */
 export function planLeases(situation: Situation): LeasePlan {
-  const { self, networks, mayTakeOver, isOverdue } = situation
+  const { self, networks, candidates, isReplaying, mayTakeOver, isOverdue } = situation
+  const mayHold = !isReplaying || candidates.includes(self)
   const holders = holdersOf(situation)
-  const loads = new Map(situation.candidates.map((member) => [member, 0]))
+  const loads = new Map(candidates.map((member) => [member, 0]))
   for (const { name, weight } of networks) {
     const holder = holders.get(name)
     if (holder !== undefined && loads.has(holder)) loads.set(holder, (loads.get(holder) ?? 0) + weight)
@@ -21,10 +22,11 @@ export function planLeases(situation: Situation): LeasePlan {
     if (taker !== null) loads.set(taker, (loads.get(taker) ?? 0) + weight)
     const isForeign = situation.leases.some(({ network, member }) => network === name && member !== null)
     if (isForeign && !mayTakeOver) continue
-    if (taker === self || isOverdue(name)) claim.push(name)
+    if (taker === self || (mayHold && isOverdue(name))) claim.push(name)
     else left++
   }
   const own = networks.filter(({ name }) => holders.get(name) === self)
+  if (!mayHold) return { claim, left, release: own.map(({ name }) => name) }
   // While a network waits for its next member, nothing more is given back.
   return { claim, left, release: free.length > 0 ? [] : surplusOf(self, own, loads) }
 }
@@ -35,6 +37,8 @@ export interface Situation {
   readonly now: UnixMs
   /** The members that share these leases. `self` is not among them if others are better suited. */
   readonly candidates: readonly string[]
+  /** Whether `self` cannot use these leases yet: it holds them only if no other member can. */
+  readonly isReplaying: boolean
   /** Those that this member monitors. */
   readonly networks: readonly SharedNetwork[]
   /** Of one kind and vantage. */
@@ -59,7 +63,10 @@ export interface LeasePlan {
   readonly left: number
 }
 
-/** The members that share leases of a kind: live ones with the same networks, without impaired ones unless all are. */
+/**
+ * The members that share leases of a kind: live ones with the same networks, without impaired ones unless all are. Those that
+ * cannot continue incidents yet share no leases to keep them, unless none can.
+ */
 export function candidatesFor(kind: LeaseKind, self: MemberRow, members: readonly MemberRow[], liveSince: UnixMs) {
   const sharing = members.filter(
     ({ id, vantage, networksDigest, seenAt }) =>
@@ -68,9 +75,16 @@ export function candidatesFor(kind: LeaseKind, self: MemberRow, members: readonl
       networksDigest === self.networksDigest &&
       (kind === 'keep' || vantage === self.vantage),
   )
-  const all = [self, ...sharing]
-  const well = all.filter(({ impaired }) => !impaired)
-  return (well.length > 0 ? well : all).map(({ id }) => id).sort()
+  const able = without([self, ...sharing], ({ replaying }) => kind === 'keep' && replaying)
+  return without(able, ({ impaired }) => impaired)
+    .map(({ id }) => id)
+    .sort()
+}
+
+/** All of them if that leaves no member. */
+function without(members: readonly MemberRow[], isUnsuited: (member: MemberRow) => boolean): readonly MemberRow[] {
+  const suited = members.filter((member) => !isUnsuited(member))
+  return suited.length > 0 ? suited : members
 }
 
 /** An expired lease is still its holder's own, who renews it unless another member was faster. */

@@ -77,15 +77,15 @@ export function createLeases({ clock, tables, leaseMs, self, networks, removed, 
     const keys = known.map(({ name: network }) => keyOf({ kind, vantage, network }))
     freeLeases.note(keys, new Set(leases.filter(isTaken).map(keyOf)), now)
     const alive = { ...me, startedAt: view.now, seenAt: view.now }
-    const isOverdue = (network: string) => freeLeases.isOverdue(keyOf({ kind, vantage, network }), now)
     const plan = planLeases({
       self: me.id,
       now: view.now,
       candidates: candidatesFor(kind, alive, view.members, view.now - leaseMs),
+      isReplaying: kind === 'keep' && me.replaying,
       networks: kind === 'keep' ? known.map(({ name }) => ({ name, weight: 1 })) : known,
       leases,
       mayTakeOver: takesOver,
-      isOverdue,
+      isOverdue: (network) => freeLeases.isOverdue(keyOf({ kind, vantage, network }), now),
     })
     const others = kind === 'keep' ? (removed?.() ?? NONE) : NONE
     const lasting = new Set([...known.map(({ name }) => name), ...others])
@@ -138,7 +138,7 @@ export function createLeases({ clock, tables, leaseMs, self, networks, removed, 
     async round() {
       const me = self()
       reachedAt ??= clock.monotonic()
-      const isDue = clock.monotonic() - renewedAt >= leaseMs / 3 || renewedAs?.impaired !== me.impaired
+      const isDue = clock.monotonic() - renewedAt >= leaseMs / 3 || isNews(renewedAs, me)
       if (isDue || forgotten.length > 0) await renew(me)
       const view = await tables.view()
       noteReached(clock.monotonic())
@@ -212,6 +212,11 @@ const NONE: ReadonlySet<string> = new Set()
 const MARGIN = 0.1
 /** The member whose share it is claims a free network at its next round; if it does not, anyone may. */
 const CLAIMED_BY_ANYONE_AFTER_MS = 500
+
+/** Whether the others share leases in another way once they know it. */
+function isNews(before: LiveMember | null, now: LiveMember): boolean {
+  return before?.impaired !== now.impaired || before.replaying !== now.replaying
+}
 
 /** Remembers since when a lease is seen without a holder. Times are monotonic. */
 function createFreeLeases() {

@@ -201,6 +201,7 @@ function join(parts: RoleParts, { id, url, settings, clock, local, shown, isConf
     standingOf: poller.standing,
     removed: () => removed.kept(),
     isImpaired: () => observer.lastingReasons(clock.monotonic()).length > 0,
+    isReplaying: shared.isReplaying,
     storeStatus: () => ({ ...(store.status().remote ?? NOT_REMOTE), lagMs: shared.database.lagMs }),
     hooks: {
       onOwned: owned.take,

@@ -55,6 +55,8 @@ export interface LiveMember {
   readonly networksDigest: string
   /** Whether it cannot judge nodes at present. */
   readonly impaired: boolean
+  /** Whether the database lacks what an earlier run of it has put aside: until then it continues no incidents. */
+  readonly replaying: boolean
 }
 
 export interface MemberRow extends LiveMember {

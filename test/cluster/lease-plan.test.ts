@@ -19,6 +19,7 @@ const plan = (over: Partial<Situation>) =>
     self: 'a',
     now: NOW,
     candidates: ['a', 'b'],
+    isReplaying: false,
     networks: [],
     leases: [],
     mayTakeOver: true,
@@ -145,6 +146,7 @@ describe('who shares leases', () => {
     url: null,
     networksDigest: 'same',
     impaired: false,
+    replaying: false,
     startedAt: 0,
     seenAt: NOW,
     ...over,
@@ -168,5 +170,14 @@ describe('who shares leases', () => {
 
     expect(candidatesFor('poll', impaired, others, NOW - 1000)).toEqual(['b'])
     expect(candidatesFor('poll', impaired, others.slice(1), NOW - 1000)).toEqual(['a', 'impaired'])
+  })
+
+  test('members whose spool is not in the database yet poll, and keep only if no other member can', () => {
+    const replaying = member('a', { replaying: true })
+
+    expect(candidatesFor('poll', replaying, others, NOW - 1000)).toEqual(['a', 'b'])
+    expect(candidatesFor('keep', replaying, others, NOW - 1000)).toEqual(['b', 'nyc'])
+    expect(candidatesFor('keep', replaying, [member('impaired', { impaired: true })], NOW - 1000)).toEqual(['impaired'])
+    expect(candidatesFor('keep', replaying, [member('b', { replaying: true })], NOW - 1000)).toEqual(['a', 'b'])
   })
 })

@@ -272,6 +272,41 @@ describe('a change of the owner', () => {
   })
 })
 
+describe('a member whose earlier run has left a spool', () => {
+  const networks = ['n0', 'n1', 'n2', 'n3', 'n4', 'n5']
+  const kept = (of: SimulatedMember) => networks.filter((name) => of.keeps(name))
+
+  test('polls, and leaves the incidents to others until the spool is in the database', async () => {
+    const { pass, member } = createWorld()
+    let isReplaying = true
+    const a = member('a', 'fra1', { networks, isReplaying: () => isReplaying })
+    const b = member('b', 'nyc1', { networks })
+    await pass(5000)
+    expect([kept(a), kept(b)]).toEqual([[], networks])
+    expect(networks.every((name) => a.polls(name))).toBe(true)
+
+    isReplaying = false
+    await pass(20_000)
+
+    expect([kept(a).length, kept(b).length]).toEqual([3, 3])
+  })
+
+  test('keeps incidents while no other member can, and gives all of them to the first one that can', async () => {
+    const { pass, member } = createWorld()
+    const a = member('a', 'fra1', { networks, isReplaying: () => true })
+    await pass(3000)
+    expect(kept(a)).toEqual(networks)
+
+    const b = member('b', 'nyc1', { networks })
+    await pass(3000)
+    expect([kept(a), kept(b)]).toEqual([[], networks])
+    b.kill()
+    await pass(LEASE_MS + 2000)
+
+    expect(kept(a)).toEqual(networks)
+  })
+})
+
 test('a database that takes half a second for each answer is not away', async () => {
   const { world, pass, member } = createWorld()
   const slow = { travel: () => ({ thereMs: 250, backMs: 250, lost: 'no' }) as const }

@@ -45,6 +45,7 @@ export function createPollingMember(options: PollingMemberOptions) {
     shown,
     standingOf: () => ({ heads: [], halts: [], fork: null }),
     isImpaired: options.isImpaired ?? (() => false),
+    isReplaying: options.isReplaying ?? (() => false),
     storeStatus: () => ({ reachable: true, since: 0, spoolRows: 0, lagMs: null }),
     hooks: {
       onOwned: (name) => void polled.add(name),
@@ -104,6 +105,7 @@ export interface PollingMemberOptions {
   readonly leaseMs: number
   readonly networks: readonly string[]
   readonly isImpaired?: () => boolean
+  readonly isReplaying?: () => boolean
   /** How long the last polls of a network take to be written before it is given back. */
   readonly handsOverInMs?: number
   /** Whether it polls what it owns; by default it does. */

@@ -205,6 +205,7 @@ export function createSimulatedMember(options: SimulatedMemberOptions) {
     leaseMs,
     networks,
     isImpaired: options.isImpaired ?? (() => false),
+    isReplaying: options.isReplaying ?? (() => false),
     handsOverInMs: options.handsOverInMs ?? 0,
     polls: () => clock.monotonic() >= (options.pollsFrom ?? Number.NEGATIVE_INFINITY),
   })
@@ -263,6 +264,7 @@ export interface SimulatedMemberOptions {
   readonly travel: () => Travel
   readonly networks: readonly string[]
   readonly isImpaired?: () => boolean
+  readonly isReplaying?: () => boolean
   readonly handsOverInMs?: number
   /** Notifications of the database may be lost. */
   readonly hearsHints?: boolean

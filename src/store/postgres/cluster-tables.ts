@@ -40,7 +40,7 @@ export function createClusterTables(database: Database): ClusterTables {
       return row
     },
 
-    renew: ({ id, vantage, version, url, networksDigest, impaired }, held, leaseMs) =>
+    renew: ({ id, vantage, version, url, networksDigest, impaired, replaying }, held, leaseMs) =>
       queryLeases<HeldLease>(RENEW, [
         id,
         vantage,
@@ -51,6 +51,7 @@ export function createClusterTables(database: Database): ClusterTables {
         leaseMs,
         ...columnsOf(held),
         held.map(({ token }) => token),
+        replaying,
       ]),
 
     claim: (member, wanted, leaseMs) => queryLeases<HeldLease>(CLAIM, [member, leaseMs, ...columnsOf(wanted)]),
@@ -113,7 +114,7 @@ const VIEW = `
   SELECT ${msOf('clock_timestamp()')} AS now,
     coalesce((SELECT json_agg(json_build_object(
         'id', id, 'vantage', vantage, 'version', version, 'url', url, 'networksDigest', networks_digest,
-        'impaired', impaired, 'startedAt', ${msOf('started_at')}, 'seenAt', ${msOf('seen_at')}))
+        'impaired', impaired, 'replaying', replaying, 'startedAt', ${msOf('started_at')}, 'seenAt', ${msOf('seen_at')}))
       FROM members WHERE seen_at > clock_timestamp() - $1 * interval '1 millisecond'), '[]') AS members,
     coalesce((SELECT json_agg(json_build_object(
         'kind', kind, 'vantage', vantage, 'network', network, 'member', member, 'token', token,
@@ -126,10 +127,10 @@ const OF_HELD = 'leases.kind = held.kind AND leases.vantage = held.vantage AND l
 
 const RENEW = `
   WITH alive AS (
-    INSERT INTO members (id, vantage, version, url, networks_digest, impaired, started_at, seen_at)
-    VALUES ($1, $2, $3, $4, $5, $6, clock_timestamp(), clock_timestamp())
+    INSERT INTO members (id, vantage, version, url, networks_digest, impaired, replaying, started_at, seen_at)
+    VALUES ($1, $2, $3, $4, $5, $6, $12, clock_timestamp(), clock_timestamp())
     ON CONFLICT (id) DO UPDATE SET networks_digest = excluded.networks_digest, impaired = excluded.impaired,
-      url = excluded.url, seen_at = excluded.seen_at
+      replaying = excluded.replaying, url = excluded.url, seen_at = excluded.seen_at
   ), held AS (
     SELECT kind, vantage, network FROM leases
     JOIN unnest($8::text[], $9::text[], $10::text[], $11::bigint[]) AS asked (kind, vantage, network, token)

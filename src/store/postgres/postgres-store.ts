@@ -96,6 +96,7 @@ function assemble(options: PostgresOptions, database: Database, gate: Gate, spoo
     shared: {
       database,
       replayed: writer.replay,
+      isReplaying: () => !isReplayed(),
       merged: writes.merged,
       changesAfter: queries.changesAfter,
     },

@@ -10,6 +10,8 @@ export interface SharedStore {
   readonly database: Database
   /** Resolves when the spool is empty, or the database is away. */
   replayed(): Promise<void>
+  /** Whether the database lacks what an earlier run has put aside. */
+  isReplaying(): boolean
   /** Stores what the places found together: at each change, and once an interval. Refused without the right to keep. */
   merged(record: MergedRecord): void
   /**

@@ -28,7 +28,16 @@ const poll = (network: string, vantage = 'fra1') => ({ kind: 'poll' as const, va
 const names = (leases: readonly HeldLease[]) => leases.map(({ network }) => network).sort()
 
 function member(id: string, over: Partial<LiveMember> = {}): LiveMember {
-  return { id, vantage: 'fra1', version: '1.0.0', url: null, networksDigest: 'd', impaired: false, ...over }
+  return {
+    id,
+    vantage: 'fra1',
+    version: '1.0.0',
+    url: null,
+    networksDigest: 'd',
+    impaired: false,
+    replaying: false,
+    ...over,
+  }
 }
 
 const expire = (database: Database) => database.query("UPDATE leases SET expires_at = now() - interval '1 ms'")
@@ -181,7 +190,11 @@ describe.skipIf(skip)('leases', () => {
   test('a member that leaves frees all its leases and is no longer listed', async () => {
     const { tables } = await opened(await server.createDatabase())
     await tables.renew(member('a'), [], LEASE_MS)
-    await tables.renew(member('b', { vantage: 'nyc1', impaired: true, url: 'https://b.example' }), [], LEASE_MS)
+    await tables.renew(
+      member('b', { vantage: 'nyc1', impaired: true, replaying: true, url: 'https://b.example' }),
+      [],
+      LEASE_MS,
+    )
     await tables.claim('a', [poll('n'), { kind: 'keep', vantage: '', network: 'n' }], LEASE_MS)
 
     await tables.leave('a')
@@ -189,7 +202,7 @@ describe.skipIf(skip)('leases', () => {
     const { now, members, leases } = await tables.view()
     expect(members).toEqual([
       {
-        ...member('b', { vantage: 'nyc1', impaired: true, url: 'https://b.example' }),
+        ...member('b', { vantage: 'nyc1', impaired: true, replaying: true, url: 'https://b.example' }),
         startedAt: expect.any(Number),
         seenAt: expect.any(Number),
       },

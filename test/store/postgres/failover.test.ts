@@ -164,7 +164,7 @@ describe.skipIf(skip)('members whose database fails over', () => {
     expect((await changesAfter(position)).incidents, 'all have to be read').toBeNull()
     expect((await tables.readVotes(again.next, 'two')).votes).toHaveLength(0)
     const renewed = await tables.renew(
-      { id: 'one', vantage: 'fra1', version: '1', url: null, networksDigest: '', impaired: false },
+      { id: 'one', vantage: 'fra1', version: '1', url: null, networksDigest: '', impaired: false, replaying: false },
       lease === undefined ? [] : [lease],
       60_000,
     )

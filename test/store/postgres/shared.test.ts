@@ -430,6 +430,24 @@ describe.skipIf(skip)('a store that several daemons share', () => {
     expect(late.toSorted()).toEqual(['begun', 'ended', 'first', 'last', 'open here'])
   })
 
+  test('knows until it is in the database that an earlier run has left a spool', async () => {
+    const url = await server.createDatabase()
+    const spool = join(temporaryDirectory(), 'spool.db')
+    const early = await member(url, 'fra1', spool)
+    await server.stop()
+    early.store.saveIncident(incidentOf('x'))
+    await early.store.flush()
+    expect(early.shared.isReplaying()).toBe(false)
+    await early.store.close()
+
+    const { store, shared } = await member(url, 'fra1', spool)
+    expect(shared.isReplaying()).toBe(true)
+    await server.start()
+    await until(() => !shared.isReplaying(), 'what waited is written')
+
+    expect(await store.incident('x')).not.toBeNull()
+  })
+
   test('lets a daemon without a cluster change what members wrote', async () => {
     const url = await server.createDatabase()
     const { store } = await member(url, 'fra1')
