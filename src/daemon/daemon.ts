@@ -33,7 +33,7 @@ import { startJobs } from './calendar-jobs.ts'
 import { listenerOf, listenGateway, renewCertificate } from './listeners.ts'
 import { createMonitor } from './monitor.ts'
 import { lastingTrouble, minutesOf, ownState } from './own-health.ts'
-import { createAlone, type Role } from './role.ts'
+import { createAlone, type Role, saveState } from './role.ts'
 
 /** Starts polls, page and gateway. Rejects if the store or a listen address cannot be used. */
 export async function startDaemon({ config, log, clock: realClock = systemClock }: DaemonDeps): Promise<Daemon> {
@@ -45,8 +45,10 @@ export async function startDaemon({ config, log, clock: realClock = systemClock 
   const incidents = createIncidentLog()
   const observer = createObserver()
   const journal = createJournal({ clock })
+  let saveAgain = () => {}
   const store = await openStore({
     ...config.store,
+    onNewFile: () => saveAgain(),
     cluster: role.rights,
     clock,
     log,
@@ -139,6 +141,7 @@ export async function startDaemon({ config, log, clock: realClock = systemClock 
   scheduler.start()
   notifier.start()
   const samples = repeat(clock, SAMPLE_EVERY_MS, () => sampleSelf(parts))
+  saveAgain = () => saveState({ ...parts, notifier, poller, gateway: () => gateway })
   const jobs = startJobs({ ...base, role })
 
   return {

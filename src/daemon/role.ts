@@ -11,6 +11,7 @@ import {
   earlierIncidents,
   type IncidentRecorder,
   type IncidentRecorderDeps,
+  recordOf,
 } from '../poll/incident-recorder.ts'
 import type { Poller } from '../poll/poller.ts'
 import type { Scheduler } from '../poll/scheduler.ts'
@@ -167,6 +168,17 @@ export async function untilRead<T>(read: () => Promise<T>, clock: Clock, signal:
   }
   return null
 }
+
+/** Queues what a restart needs and memory has, for a store that has lost its file. */
+export function saveState({ store, incidents, silences, poller, notifier, gateway }: SavedParts): void {
+  poller.save()
+  for (const incident of incidents.open()) store.saveIncident(recordOf(incident))
+  for (const silence of silences.active()) store.saveSilence(silence)
+  for (const alias of gateway()?.report().aliases ?? []) store.saveAlias(alias)
+  notifier.saveWaiting()
+}
+
+type SavedParts = Pick<RoleParts, 'store' | 'incidents' | 'silences' | 'poller' | 'notifier' | 'gateway'>
 
 /** Without what was recorded before, an open incident would be opened again, and a silence be ignored. */
 function recordingOnce(isRestored: () => boolean, recorder: IncidentRecorder, mayBeAway: boolean): IncidentRecorder {

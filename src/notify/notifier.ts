@@ -40,6 +40,8 @@ export interface Notifier {
     certain: Pick<Store, 'notifications'>,
     about?: NotificationQuery['about'],
   ): Promise<void>
+  /** Queues what waits once more, for a store that has lost it. */
+  saveWaiting(): void
   /** Forgets a network of which another daemon tells from now on. Resolves when what was in flight is stored as sent. */
   leave(network: string): Promise<void>
   /** The notifications of an incident's change, to be written with it. */
@@ -173,6 +175,12 @@ export function createNotifier(deps: NotifierDeps): Notifier {
       for (const network of gained) adopted.add(network)
       channelLines.restore(found.filter(({ value }) => gained.has(readNotification(value)?.report?.network ?? '')))
       for (const { sender } of lines.values()) sender.wake()
+    },
+
+    saveWaiting() {
+      for (const { outbox } of lines.values()) {
+        for (const notification of outbox.waiting()) store.saveNotification(recordOf(notification))
+      }
     },
 
     async leave(network) {

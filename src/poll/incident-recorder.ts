@@ -204,7 +204,7 @@ function createPlaces(placesOf: (incident: Incident) => readonly string[]) {
   }
 }
 
-function recordOf(incident: Incident): IncidentRecord {
+export function recordOf(incident: Incident): IncidentRecord {
   const { id, network, endpoint, openedAt, closedAt, absorbedBy } = incident
   return { id, network, endpoint, openedAt, closedAt, absorbed: absorbedBy !== null, value: incident }
 }

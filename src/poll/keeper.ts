@@ -66,7 +66,7 @@ export function createKeeper(deps: KeeperDeps) {
       configureRecorder(one)
       const ofNetwork = records.filter(({ network }) => network === name)
       recorder.restore(ofNetwork, maintained)
-      for (const incident of one.late) goOn(one, incident)
+      for (const incident of one.late) goOn(incident, one, incidents)
       retain(one)
       one.isReady = true
     }
@@ -86,12 +86,6 @@ export function createKeeper(deps: KeeperDeps) {
     loading = null
   }
 
-  function goOn({ recorder }: KeptNetwork, incident: Incident): void {
-    if (incidents.recentOf(incident.id) !== undefined) return
-    if (incident.closedAt === null) recorder.adopt(incident)
-    else incidents.put(incident)
-  }
-
   async function adoptLate(one: KeptNetwork, incident: Incident): Promise<void> {
     const isKept = () => kept.get(one.name) === one && !stopping.signal.aborted
     while (isKept()) {
@@ -103,7 +97,7 @@ export function createKeeper(deps: KeeperDeps) {
       await clock.sleep(READ_AGAIN_MS, stopping.signal)
     }
     if (!isKept()) return
-    goOn(one, incident)
+    goOn(incident, one, incidents)
     retain(one)
   }
 
@@ -240,6 +234,13 @@ function followChanges(board: KeeperDeps['board'], kept: ReadonlyMap<string, Kep
     if (entry !== undefined) one.changed?.add(entry)
     else if (verdictChanged) one.changed = null
   })
+}
+
+/** Continues an incident that was stored late, unless it is known; one that has ended is shown. */
+function goOn(incident: Incident, { recorder }: KeptNetwork, incidents: WritableIncidentLog): void {
+  if (incidents.recentOf(incident.id) !== undefined) return
+  if (incident.closedAt === null) recorder.adopt(incident)
+  else incidents.put(incident)
 }
 
 /** The merged state is stored at each change, and once per interval, so that it holds until the next one; else `null`. */

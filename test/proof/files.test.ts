@@ -145,6 +145,35 @@ function isWritten(file: string): boolean {
   }
 }
 
+describe('a store that is deleted while it is open', () => {
+  test('is written anew with what a restart needs: the state of endpoints, and open incidents', async () => {
+    const endpoints = [{ name: 'gone', url: 'http://127.0.0.1:1/' }]
+    const config = { networks: [{ name: 'ethereum', family: 'ethereum', endpoints }], poll: { interval: '1s' } }
+    const startOn = async () => {
+      const daemon = await startDaemon(config, { folder })
+      stops.push(() => daemon.stop('SIGKILL'))
+      await until(async () => (await daemon.status()).networks[0]?.endpoints[0]?.state === 'down', 'it is down')
+      return daemon
+    }
+    const told = async (daemon: RunningDaemon) => {
+      const { incidents } = JSON.parse((await daemon.get('/api/v1/incidents')).text)
+      const since = (await daemon.status()).networks[0]?.endpoints[0]?.since
+      return { since, incidents: incidents.map((of: { id: string; opened_at: string }) => [of.id, of.opened_at]) }
+    }
+    const first = await startOn()
+    const before = await told(first)
+    expect(before.incidents).toHaveLength(1)
+
+    for (const part of ['', '-wal', '-shm']) rmSync(path + part, { force: true })
+    await until(() => isWritten(path), 'a new file is written')
+    await first.stop()
+
+    const second = await startOn()
+    expect(await told(second)).toEqual(before)
+    expect(second.log()).not.toContain('incident opened')
+  }, 120_000)
+})
+
 describe('a store that another process has open', () => {
   test('is given to one of three daemons that start at once: the others end with 75', async () => {
     writeFileSync(

@@ -91,6 +91,8 @@ export interface SqliteOptions extends CommonOptions {
   readonly path: string
   /** For tests, which have no network disk. */
   readonly fileSystemType?: FileSystemType
+  /** Called when a new file has taken the place of one that was damaged or deleted: it lacks what was saved before. */
+  readonly onNewFile?: () => void
   /** For tests, which kill threads. */
   readonly onSpawn?: OnSpawn
 }

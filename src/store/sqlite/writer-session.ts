@@ -29,6 +29,8 @@ export interface OpenAsk {
 export interface FileEvents {
   /** Where the damaged file was moved before a new one was created; `null` if none was. */
   readonly movedTo: string | null
+  /** Whether the file was deleted or replaced while it was open. */
+  readonly isLost: boolean
   /** Whether the file may be damaged, and is too large to check at once. */
   readonly wantsCheck: boolean
   /** The last job's verdict; `null` if there was none. */
@@ -46,7 +48,7 @@ export interface OpenFile {
   readonly queries: QueryCalls
 }
 
-const NO_EVENTS: FileEvents = { movedTo: null, wantsCheck: false, clock: null }
+const NO_EVENTS: FileEvents = { movedTo: null, isLost: false, wantsCheck: false, clock: null }
 
 export type WriterSession = ReturnType<typeof createWriterSession>
 
@@ -171,7 +173,10 @@ export function createWriterSession(ask: OpenAsk) {
     measure(now: number): StoreSizes {
       if (path === IN_MEMORY) return { databaseBytes: null, filesystemFreeBytes: null }
       // A file that was deleted or replaced would still accept writes, and lose them all when this process ends.
-      if (file !== null && (!existsSync(path) || statSync(path).ino !== file.inode)) drop()
+      if (file !== null && (!existsSync(path) || statSync(path).ino !== file.inode)) {
+        drop()
+        note({ isLost: true })
+      }
       sync(opened(now))
       const sizes = sizesOf(path)
       keepReserve(path, sizes.filesystemFreeBytes)

@@ -22,7 +22,7 @@ import type { WriterCalls } from './writer-worker.ts'
 
 /** The main thread's side of writing: the worker, the batches sent to it, and what is known of the file. */
 export function createWriter(deps: WriterDeps) {
-  const { clock, log, queue, onWantsCheck } = deps
+  const { clock, log, queue, onWantsCheck, onNewFile } = deps
   let measureTimer: Timer | null = null
   let closed = false
   let threadRestarts = 0
@@ -41,7 +41,7 @@ export function createWriter(deps: WriterDeps) {
     return reply
   }
 
-  function onFileEvents({ movedTo, wantsCheck, clock: verdict }: FileEvents): void {
+  function onFileEvents({ movedTo, isLost, wantsCheck, clock: verdict }: FileEvents): void {
     if (verdict === 'set-back') {
       log.warn({}, 'the store was ahead of the clock: its aggregated history is computed again from an earlier time')
     }
@@ -53,6 +53,8 @@ export function createWriter(deps: WriterDeps) {
       integrityOk = false
       log.error({}, 'the store was damaged: it was moved aside, and a new one created')
     }
+    if (isLost) log.error({}, 'the store was deleted or replaced: a new one is used')
+    if (movedTo !== null || isLost) onNewFile?.()
     if (wantsCheck) onWantsCheck()
   }
 
@@ -137,6 +139,8 @@ export interface WriterDeps extends Pick<BatchSenderDeps, 'queue' | 'onCommit'> 
   readonly registrations: () => readonly Registration[]
   /** Called when the file may be damaged and is too large to check at once. */
   readonly onWantsCheck: () => void
+  /** Called when another file has taken the place of the one that was written until then. */
+  readonly onNewFile?: (() => void) | undefined
   readonly onSpawn: OnSpawn
 }
 
