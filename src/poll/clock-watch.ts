@@ -6,13 +6,22 @@ export function watchClock({ clock, onJump, onBlocked, cpuWaitMs, onCpuWait }: C
   let lookedAt = clock.monotonic()
   let sampledAt = -Infinity
 
+  /** How far the wall clock moved since the last look: 0 if a process that waits for the CPU cannot tell. */
+  function readJump(): number {
+    for (let tries = 0; tries < MOST_TRIES; tries++) {
+      const now = clock.monotonic()
+      const jump = clock.now() - now - offset
+      if (clock.monotonic() - now >= BETWEEN_READS_MS) continue
+      offset += jump
+      return jump
+    }
+    return 0
+  }
+
   /** Call it before a judgement that depends on time. */
   function check(): void {
+    const jump = readJump()
     const now = clock.monotonic()
-    const wall = clock.now()
-    const isSure = clock.monotonic() - now < BETWEEN_READS_MS
-    const jump = isSure ? wall - now - offset : 0
-    offset += jump
     const dueAt = lookedAt + LOOK_EVERY_MS
     lookedAt = now
     if (now > dueAt) onBlocked(dueAt, now)
@@ -30,8 +39,9 @@ export function watchClock({ clock, onJump, onBlocked, cpuWaitMs, onCpuWait }: C
 
 /** If the wall clock moved this much more or less than the monotonic one, it was set, or the machine was suspended. */
 const JUMP_MS = 1000
-/** A process that waited for the CPU between its two reads does not know how the clocks compare. */
+/** A process that waited for the CPU between its reads of the two clocks does not know how they compare. */
 const BETWEEN_READS_MS = 100
+const MOST_TRIES = 5
 const LOOK_EVERY_MS = 250
 /** Polls are judged more often than this. */
 const SAMPLE_EVERY_MS = 100
