@@ -18,7 +18,7 @@ import { type ClusterNetwork, createVotes } from './votes.ts'
 /** One member of a cluster: which networks it polls and keeps, what it tells the others, and what all say together. */
 export function createCluster(deps: ClusterDeps): Cluster {
   const { clock, log, settings, local, hooks } = deps
-  const { vantage, leaseMs } = settings
+  const { id, version, url, vantage, leaseMs } = settings
   const tables = timed(deps.tables, clock)
   const votes = createVotes({
     self: { vantage, member: settings.id },
@@ -58,9 +58,8 @@ export function createCluster(deps: ClusterDeps): Cluster {
   let endHints: (() => void) | null = null
 
   function self(): LiveMember {
-    const { id, version, url } = settings
-    const [impaired, replaying] = [deps.isImpaired(), deps.isReplaying()]
-    return { id, vantage, version, url, networksDigest: digest, impaired, replaying }
+    const isAble = { impaired: deps.isImpaired(), replaying: deps.isReplaying() }
+    return { id, vantage, version, url, networksDigest: digest, ...isAble }
   }
 
   function onClaimed({ kind, network, token }: HeldLease): void {

@@ -54,7 +54,7 @@ export async function startDaemon({ config, log, clock: realClock = systemClock 
     log,
     onCommit({ durationMs }) {
       metrics.storeCommitted(durationMs)
-      minutes.committed(durationMs)
+      parts.minutes.committed(durationMs)
     },
   })
   await role.synchronize(store)
@@ -69,10 +69,9 @@ export async function startDaemon({ config, log, clock: realClock = systemClock 
     ...reports,
     notifier: () => notifier.status(),
   })
-  const minutes = minutesOf(store, metrics, clock)
   const traffic = () => trafficOf(gateway, metrics, board)
   const notifier = notifierOf(base, role, { scheduler: () => monitor.scheduler, traffic })
-  const parts = { ...base, metrics, minutes }
+  const parts = { ...base, metrics, minutes: minutesOf(store, metrics, clock) }
   const monitor = createMonitor({
     ...parts,
     role,
@@ -89,7 +88,7 @@ export async function startDaemon({ config, log, clock: realClock = systemClock 
     ready: () => scheduler.firstRoundDone && role.isReady && !isStopping,
     stopping: () => isStopping,
     ...reports,
-    recorder: minutes,
+    recorder: parts.minutes,
     inspect: createInspector({ board: local, scheduler, prober, clock }),
     notifier,
   })

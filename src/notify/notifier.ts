@@ -95,7 +95,7 @@ export function createNotifier(deps: NotifierDeps): Notifier {
   const unsent = createWriteBeforeSend({
     store,
     clock,
-    confirmed: deps.tells === undefined ? undefined : confirmed,
+    confirmed: deps.tells === undefined ? undefined : (waiting) => confirmed(waiting, store, tells),
     onStored(ids) {
       for (const { outbox, sender } of lines.values()) {
         outbox.stored(ids)
@@ -114,14 +114,6 @@ export function createNotifier(deps: NotifierDeps): Notifier {
   function save(notifications: readonly Notification[]): void {
     for (const notification of notifications) store.saveNotification(recordOf(notification))
     unsent.add(notifications)
-  }
-
-  /** Those that are in the store, or are no longer to be sent: a row of a daemon that lost the network is refused. */
-  async function confirmed(waiting: readonly Notification[]): Promise<readonly Notification[]> {
-    const ids = [...new Set(waiting.flatMap(({ id, report }) => (report === null ? [] : id)))]
-    const records = ids.length === 0 ? [] : await store.notifications({ about: { ids }, limit: ids.length })
-    const stored = new Set(records.map(({ id }) => id))
-    return waiting.filter(({ id, report }) => report === null || stored.has(id) || !tells(report.network))
   }
 
   function tick(): void {
@@ -251,6 +243,18 @@ export interface NotifierDeps extends Pick<ImpairmentDeps, 'trouble' | 'polls' |
 }
 
 const NOTHING: NotifySettings = { channels: [], routes: null, ratePerMinute: 30, heartbeat: null }
+
+/** Those that are in the store, or are no longer to be sent: a row of a daemon that lost the network is refused. */
+async function confirmed(
+  waiting: readonly Notification[],
+  store: Pick<Store, 'notifications'>,
+  tells: (network: string) => boolean,
+): Promise<readonly Notification[]> {
+  const ids = [...new Set(waiting.flatMap(({ id, report }) => (report === null ? [] : id)))]
+  const records = ids.length === 0 ? [] : await store.notifications({ about: { ids }, limit: ids.length })
+  const stored = new Set(records.map(({ id }) => id))
+  return waiting.filter(({ id, report }) => report === null || stored.has(id) || !tells(report.network))
+}
 
 function recordOf(notification: Notification): NotificationRecord {
   const { id, channel, subject, createdAt, state } = notification

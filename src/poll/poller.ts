@@ -62,7 +62,7 @@ export function createPoller(deps: PollerDeps): Poller {
     deps.onJudged?.(result)
     const { health, events, suspect } = judgement
     const onBoard = board.put(health, verdictDiffers(previous, health))
-    putNetworkState(view, now)
+    putNetworkState(view, now, deps)
     history.judged(entry, previous, health, events, result)
     for (const event of events) {
       countEvent(event, entry.tally)
@@ -83,23 +83,6 @@ export function createPoller(deps: PollerDeps): Poller {
     board.put(health, wasKnown)
     history.discarded(entry.key, result)
     if (wasKnown) log.warn({ ...names(endpoint), failure: firstFailure(result) }, 'poll discarded: our own fault')
-  }
-
-  function putNetworkState(view: NetworkView, now: UnixMs): void {
-    const { name } = view.network
-    const onBoard = board.network(name)
-    if (onBoard === undefined) return
-    const before = onBoard.standing
-    const heads = view.references(now)
-    const halts = view.halts(now)
-    const halted = halts.length > 0
-    const forked = view.isForked()
-    recorder.standing(view, halts, () => onBoard.endpoints, now)
-    const changed = halted !== before.halted || forked !== before.forked
-    if (!changed && heads === before.heads) return
-    board.putStanding({ ...before, heads, halted, forked }, changed)
-    if (halted !== before.halted) log.warn({ network: name }, halted ? 'network halted' : 'network resumed')
-    if (forked !== before.forked) log.warn({ network: name }, forked ? 'network forked' : 'network fork resolved')
   }
 
   function forgetRemoved(known: Iterable<EndpointKey>, now: UnixMs): void {
@@ -278,6 +261,23 @@ function checksDue({ endpoint, headOnly, livenessAt, view, name }: PolledEndpoin
   if (now - livenessAt >= livenessIntervalMs - intervalMs / 2) return endpoint
   const health = view.health(name)
   return health !== undefined && isLivenessUnsettled(health.confirmation) ? endpoint : headOnly
+}
+
+function putNetworkState(view: NetworkView, now: UnixMs, { board, recorder, log }: PollerDeps): void {
+  const { name } = view.network
+  const onBoard = board.network(name)
+  if (onBoard === undefined) return
+  const before = onBoard.standing
+  const heads = view.references(now)
+  const halts = view.halts(now)
+  const halted = halts.length > 0
+  const forked = view.isForked()
+  recorder.standing(view, halts, () => onBoard.endpoints, now)
+  const changed = halted !== before.halted || forked !== before.forked
+  if (!changed && heads === before.heads) return
+  board.putStanding({ ...before, heads, halted, forked }, changed)
+  if (halted !== before.halted) log.warn({ network: name }, halted ? 'network halted' : 'network resumed')
+  if (forked !== before.forked) log.warn({ network: name }, forked ? 'network forked' : 'network fork resolved')
 }
 
 function isDown({ name, view }: PolledEndpoint): boolean {

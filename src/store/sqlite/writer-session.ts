@@ -94,9 +94,10 @@ export function createWriterSession(ask: OpenAsk) {
     events = { ...events, ...fresh, clock: events.clock === 'set-back' ? 'set-back' : (fresh.clock ?? events.clock) }
   }
 
-  function drop(): void {
+  function drop(isLost = false): void {
     const db = file?.db
     file = null
+    if (isLost) note({ isLost })
     try {
       db?.close()
     } catch {
@@ -173,10 +174,7 @@ export function createWriterSession(ask: OpenAsk) {
     measure(now: number): StoreSizes {
       if (path === IN_MEMORY) return { databaseBytes: null, filesystemFreeBytes: null }
       // A file that was deleted or replaced would still accept writes, and lose them all when this process ends.
-      if (file !== null && (!existsSync(path) || statSync(path).ino !== file.inode)) {
-        drop()
-        note({ isLost: true })
-      }
+      if (file !== null && (!existsSync(path) || statSync(path).ino !== file.inode)) drop(true)
       sync(opened(now))
       const sizes = sizesOf(path)
       keepReserve(path, sizes.filesystemFreeBytes)
