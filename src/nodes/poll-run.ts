@@ -162,7 +162,7 @@ export class PollRun {
     return withConsensus(outcome, consensus, memory.client?.value ?? null)
   }
 
-  /** Without a head check, liveness is told of a node of the right network only. */
+  /** Without a head check, the chain id is verified together with liveness. */
   *#verified(liveness: Inquiry<Liveness>, now: number): Inquiry<Liveness> {
     const { chain, target, memory } = this.#to
     const told = yield* liveness

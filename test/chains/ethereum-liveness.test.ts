@@ -170,7 +170,7 @@ test('a node that limits our rate fails the check, whichever question it was, an
   expect(failureOf(ask([SYNCED, limited]))).toEqual({ kind: 'rate-limited', retryAfterMs: null })
 })
 
-test('a node that limits our rate after it has told that it is syncing is syncing, and gets no further question', () => {
+test('a node that limits our rate after it has reported that it is syncing is syncing, and gets no further question', () => {
   const liveness = valueOf(ask([result(true), { body: '', status: 429 }]))
 
   expect(liveness).toMatchObject({ healthy: false, report: { sync: { isSyncing: true }, peers: null } })

@@ -192,7 +192,7 @@ describe('/api/v1/strips', () => {
     expect(StripsView.parse(later.json()).strips[0]?.states).toMatch(/^u+$/)
   })
 
-  test('is read anew when maintenance is announced, also late', async () => {
+  test('is read again in full when maintenance is announced, also late', async () => {
     let isPlanned = false
     const store = storeOf(() => (isPlanned ? { upMs: 0, maintenanceMs: CELL_MS } : { upMs: 0, downMs: CELL_MS }))
     const { server, clock, world } = setUp({ store })

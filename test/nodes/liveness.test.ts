@@ -279,7 +279,7 @@ describe('the chain id of an endpoint without a head check', () => {
   test.each([
     ['refuses to tell it', 404, 1],
     ['fails to tell it', 500, 2],
-  ])('is not verified on a node that %s, whose liveness is told', async (_how, answer, times) => {
+  ])('is not verified on a node that %s, whose liveness counts', async (_how, answer, times) => {
     const own = await node({ ...WELL, eth_chainId: answer })
     const poll = proberOn(own.url)
 

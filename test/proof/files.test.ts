@@ -146,7 +146,7 @@ function isWritten(file: string): boolean {
 }
 
 describe('a store that is deleted while it is open', () => {
-  test('is written anew with what a restart needs: the state of endpoints, and open incidents', async () => {
+  test('has what a restart needs in its new file: the state of endpoints, and open incidents', async () => {
     const endpoints = [{ name: 'gone', url: 'http://127.0.0.1:1/' }]
     const config = { networks: [{ name: 'ethereum', family: 'ethereum', endpoints }], poll: { interval: '1s' } }
     const startOn = async () => {

@@ -99,7 +99,7 @@ export function createCache({ next, board, clock, callerHeights }: CacheDeps): C
     const chain = chainOf(request.network, shardOf(request.operation.need))
     const { generation } = chain
     const reply = await next.handle(request)
-    // Whoever began a shared request keeps its answer, unless it may be of an earlier generation.
+    // The request that began first keeps a shared answer, unless it may be of an earlier generation.
     if (reply.isShared !== true && chain.generation === generation) keep(key, request, reply, chain)
     return missed(reply)
   }
