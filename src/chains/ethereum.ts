@@ -206,16 +206,17 @@ export function* evmChainId(
   memory: ChainMemory,
   now: ChainIdTimes,
 ): Inquiry<boolean> {
-  const { chainIdRefusedAt } = memory
+  const { chainIdRefusedAt, verifiedAt } = memory
+  const asBefore = { ok: true, value: verifiedAt !== null } as const
   if (chainId === null) return { ok: true, value: false }
   if (isVerified({ receivedAt: now.wall }, memory)) return { ok: true, value: true }
-  if (chainIdRefusedAt !== null && now.monotonic - chainIdRefusedAt < ASK_AGAIN_MS) return { ok: true, value: false }
+  if (chainIdRefusedAt !== null && now.monotonic - chainIdRefusedAt < ASK_AGAIN_MS) return asBefore
   for (const call of askChainId(rpcPath, memory)) {
     const answer = yield call.request
     const result = answer.ok ? readResultOrError(answer.value, call) : answer
     if (!result.ok && !memory.doubted) {
       if (answer.ok && isRefusal(result.failure)) memory.chainIdRefusedAt = now.monotonic
-      return { ok: true, value: memory.verifiedAt !== null }
+      return asBefore
     }
     const verified = result.ok ? compareChainId(result.value, chainId, memory) : result
     if (!verified.ok) return verified

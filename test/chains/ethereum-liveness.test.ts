@@ -1,9 +1,9 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { newChainMemory } from '../../src/chains/chain.ts'
-import { ethereum } from '../../src/chains/ethereum.ts'
+import { ethereum, evmChainId } from '../../src/chains/ethereum.ts'
 import type { Failure } from '../../src/core/failure.ts'
-import { failureOf, inquire, methodOf, recorded, type Scripted, TARGET, valueOf } from './support.ts'
+import { failureOf, inquire, methodOf, NOW, recorded, type Scripted, TARGET, valueOf } from './support.ts'
 
 const HOUR = 3_600_000
 const SYNCED: Scripted = { body: recorded('ethereum/syncing-not') }
@@ -209,4 +209,16 @@ test('peers are a quantity, or the plain number that some servers send', () => {
   expect(reportOf([SYNCED, result('0x0'), CLIENT])?.peers).toBe(0)
   expect(reportOf([SYNCED, result(7), CLIENT])?.peers).toBe(7)
   expect(checkOf('net_peerCount', [SYNCED, result('-0x1'), CLIENT])?.healthy).toBe(false)
+})
+
+test('a chain id that was verified stays so if the node refuses to tell it later', () => {
+  const memory = newChainMemory()
+  const verified = (minutes: number, script: readonly Scripted[]) => {
+    const ms = minutes * 60_000
+    return valueOf(inquire(evmChainId({ ...TARGET, chainId: 1 }, memory, { wall: NOW + ms, monotonic: ms }), script))
+  }
+
+  expect(verified(0, [result('0x1')])).toBe(true)
+  expect(verified(11, [{ body: '', status: 403 }])).toBe(true)
+  expect(verified(12, [])).toBe(true)
 })
