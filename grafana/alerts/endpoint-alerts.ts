@@ -1,10 +1,6 @@
 import { THRESHOLDS } from '../alert-thresholds.ts'
 import { type Alert, type Alerts, EXPLAINED, OF_ENDPOINT, OF_NETWORK, threshold, under } from './alert.ts'
 
-/**
- * Faults of one node that Heartline has confirmed. A gauge keeps its value until the next poll, so with rare polls a
- * single bad poll would outlast any `for`; here `for` only covers failed scrapes.
- */
 const LAG = 'heartline_endpoint_block_lag'
 const LATE = `${LAG} >= ${threshold('lag_blocks')}`
 /** An endpoint that lags is lagging until it is at most `lag_recover_blocks` behind. */
@@ -12,6 +8,10 @@ const BETWEEN = `(${LAG} > 0 unless on (${OF_ENDPOINT}) (${LATE}))`
 /** The only endpoint that answers is lagging by the age of its blocks, and has no lag. */
 const BY_AGE = `(clamp_min(${LAG}, 1) unless on (${OF_ENDPOINT}) (${LAG} > 0))`
 
+/**
+ * Faults of one node that Heartline has confirmed. A gauge keeps its value until the next poll, so with rare polls a
+ * single bad poll would outlast any `for`; here `for` only covers failed scrapes.
+ */
 export const endpointAlerts: Alerts = ({ hold, window }) => [
   of({
     name: 'HeartlineEndpointDown',

@@ -18,20 +18,28 @@ export function createCall(path: string, method: string, params: readonly unknow
 
 /** Reads `result` from a response with a 2xx status; with another one, the body may report a rate limit. */
 export function readResult(answer: NodeAnswer, call: Call): Reading<unknown> {
-  const failure = statusFailure(answer)
-  if (failure !== null && failure.kind !== 'http') return fail(failure)
-  const reading = readEnvelope(parseJson(answer.body), answer, call)
-  return failure === null || (!reading.ok && reading.failure.kind === 'rate-limited') ? reading : fail(failure)
+  return readWithStatus(answer, call, ({ kind }) => kind === 'rate-limited')
 }
 
 /** Reads `result`; an error in the body of a response with status 400 or 5xx is more precise than the status. */
 export function readResultOrError(answer: NodeAnswer, call: Call): Reading<unknown> {
-  const failure = statusFailure(answer)
-  if (failure === null) return readEnvelope(parseJson(answer.body), answer, call)
-  if (failure.kind !== 'http') return fail(failure)
+  return readWithStatus(
+    answer,
+    call,
+    ({ kind }, status) => kind === 'rate-limited' || (kind === 'rpc' && !isRefusal(status)),
+  )
+}
+
+/** With a status that is a failure, reads the body only for a failure that is more precise. */
+function readWithStatus(
+  answer: NodeAnswer,
+  call: Call,
+  isMorePrecise: (told: Failure, status: Failure) => boolean,
+): Reading<unknown> {
+  const status = statusFailure(answer)
+  if (status !== null && status.kind !== 'http') return fail(status)
   const reading = readEnvelope(parseJson(answer.body), answer, call)
-  const isError = !reading.ok && (reading.failure.kind === 'rpc' || reading.failure.kind === 'rate-limited')
-  return isError && (!isRefusal(failure) || reading.failure.kind === 'rate-limited') ? reading : fail(failure)
+  return status === null || (!reading.ok && isMorePrecise(reading.failure, status)) ? reading : fail(status)
 }
 
 /** Reads `result` from a parsed body, whatever the HTTP status. */

@@ -21,7 +21,7 @@ export function createCluster(deps: ClusterDeps): Cluster {
   const { id, version, url, vantage, leaseMs } = settings
   const tables = timed(deps.tables, clock)
   const votes = createVotes({
-    self: { vantage, member: settings.id },
+    self: { vantage, member: id },
     local,
     shown: deps.shown,
     standingOf: deps.standingOf,
@@ -44,10 +44,10 @@ export function createCluster(deps: ClusterDeps): Cluster {
     votes,
     local,
     vantage,
-    member: settings.id,
+    member: id,
     polledSince: (network) => polledSince.get(network),
     writableToken,
-    impaired: () => impairedIn(view, settings.id, deps.isImpaired()),
+    impaired: () => impairedIn(view, id, deps.isImpaired()),
   })
   /** Networks that this member polls, and since when. */
   const polledSince = new Map<string, UnixMs>()
@@ -58,8 +58,8 @@ export function createCluster(deps: ClusterDeps): Cluster {
   let endHints: (() => void) | null = null
 
   function self(): LiveMember {
-    const isAble = { impaired: deps.isImpaired(), replaying: deps.isReplaying() }
-    return { id, vantage, version, url, networksDigest: digest, ...isAble }
+    const state = { impaired: deps.isImpaired(), replaying: deps.isReplaying() }
+    return { id, vantage, version, url, networksDigest: digest, ...state }
   }
 
   function onClaimed({ kind, network, token }: HeldLease): void {
@@ -137,7 +137,7 @@ export function createCluster(deps: ClusterDeps): Cluster {
     },
 
     async start() {
-      endHints = tables.onHint(settings.id, (hint) => {
+      endHints = tables.onHint(id, (hint) => {
         if (hint === 'leases') rounds.soon(0)
       })
       exchange.follow()

@@ -1,6 +1,5 @@
 import type { Clock } from '../clock.ts'
-import { badTime, lastedMs } from '../core/incident/bad-time.ts'
-import type { Incident } from '../core/incident/incident.ts'
+import { worstMs } from '../core/incident/bad-time.ts'
 import type { UnixMs } from '../core/time.ts'
 import type { Log } from '../log.ts'
 import type { Board } from '../state/board.ts'
@@ -70,7 +69,7 @@ export function createDaySource({ board, scopes, store, clock, log }: DaySourceD
           endpoint,
           cause,
           state,
-          state_seconds: Math.round(stateMs(incident, to) / 1000),
+          state_seconds: Math.round(worstMs(incident, to) / 1000),
           affected: [...affected],
           opened_at: time(openedAt),
           closed_at: timeOrNull(closedAt),
@@ -101,13 +100,6 @@ export function createDaySource({ board, scopes, store, clock, log }: DaySourceD
       return kept?.[audience].view ?? null
     },
   }
-}
-
-/** An endpoint may have been better, or up, for a part of its incident. */
-function stateMs(incident: Incident, now: UnixMs): number {
-  if (incident.cause !== 'endpoint') return lastedMs(incident, now)
-  const { downMs, degradedMs } = badTime(incident, now)
-  return incident.state === 'down' ? downMs : degradedMs
 }
 
 export type DaySource = ReturnType<typeof createDaySource>

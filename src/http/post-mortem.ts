@@ -1,5 +1,5 @@
 import type { Clock } from '../clock.ts'
-import { badTime, lastedMs } from '../core/incident/bad-time.ts'
+import { lastedMs, worstMs } from '../core/incident/bad-time.ts'
 import { countedFrom } from '../core/incident/endpoint-incident.ts'
 import {
   type Incident,
@@ -167,9 +167,7 @@ function header({ incident, title, now, audience, timeZone, stamp }: Stamped): s
 /** `down for 2 min`, or `down for 2 min of 10 min` if not all of the incident was down. */
 function stateFor(incident: Incident, now: UnixMs, lasting: string): string {
   const kind = kindOf(incident)
-  if (incident.cause !== 'endpoint') return `${kind} for ${lasting}`
-  const { downMs, degradedMs } = badTime(incident, now)
-  const inState = span(incident.state === 'down' ? downMs : degradedMs)
+  const inState = span(worstMs(incident, now))
   return inState === lasting ? `${kind} for ${lasting}` : `${kind} for ${inState} of ${lasting}`
 }
 

@@ -82,6 +82,20 @@ async function start(): Promise<RunningDaemon> {
   return daemon
 }
 
+/** With an endpoint that is down. */
+async function startDown(): Promise<RunningDaemon> {
+  const endpoints = [{ name: 'gone', url: 'http://127.0.0.1:1/' }]
+  const networks = [{ name: 'ethereum', family: 'ethereum', endpoints }]
+  const daemon = await startDaemon({ networks, poll: { interval: '1s' } }, { folder })
+  stops.push(() => daemon.stop('SIGKILL'))
+  await until(async () => (await daemon.status()).networks[0]?.endpoints[0]?.state === 'down', 'it is down')
+  return daemon
+}
+
+async function sinceIn(daemon: RunningDaemon): Promise<string | undefined> {
+  return (await daemon.status()).networks[0]?.endpoints[0]?.since
+}
+
 async function startHere(): Promise<Daemon> {
   const daemon = await startDaemonHere(nodes.config, { folder })
   stops.push(() => daemon.stop())
@@ -147,20 +161,14 @@ function isWritten(file: string): boolean {
 
 describe('a store that is deleted while it is open', () => {
   test('has what a restart needs in its new file: the state of endpoints, and open incidents', async () => {
-    const endpoints = [{ name: 'gone', url: 'http://127.0.0.1:1/' }]
-    const config = { networks: [{ name: 'ethereum', family: 'ethereum', endpoints }], poll: { interval: '1s' } }
-    const startOn = async () => {
-      const daemon = await startDaemon(config, { folder })
-      stops.push(() => daemon.stop('SIGKILL'))
-      await until(async () => (await daemon.status()).networks[0]?.endpoints[0]?.state === 'down', 'it is down')
-      return daemon
-    }
     const told = async (daemon: RunningDaemon) => {
       const { incidents } = JSON.parse((await daemon.get('/api/v1/incidents')).text)
-      const since = (await daemon.status()).networks[0]?.endpoints[0]?.since
-      return { since, incidents: incidents.map((of: { id: string; opened_at: string }) => [of.id, of.opened_at]) }
+      return {
+        since: await sinceIn(daemon),
+        incidents: incidents.map((of: { id: string; opened_at: string }) => [of.id, of.opened_at]),
+      }
     }
-    const first = await startOn()
+    const first = await startDown()
     const before = await told(first)
     expect(before.incidents).toHaveLength(1)
 
@@ -168,7 +176,7 @@ describe('a store that is deleted while it is open', () => {
     await until(() => isWritten(path), 'a new file is written')
     await first.stop()
 
-    const second = await startOn()
+    const second = await startDown()
     expect(await told(second)).toEqual(before)
     expect(second.log()).not.toContain('incident opened')
   }, 120_000)
@@ -234,25 +242,17 @@ describe('a store that another process has open', () => {
   }, 120_000)
 
   test('that another writer locks at the start loses nothing of what was saved', async () => {
-    const endpoints = [{ name: 'gone', url: 'http://127.0.0.1:1/' }]
-    const config = { networks: [{ name: 'ethereum', family: 'ethereum', endpoints }], poll: { interval: '1s' } }
-    const startOn = async () => {
-      const daemon = await startDaemon(config, { folder })
-      stops.push(() => daemon.stop('SIGKILL'))
-      const own = async () => (await daemon.status()).networks[0]?.endpoints[0]
-      await until(async () => (await own())?.state === 'down', 'it is down')
-      return { daemon, since: (await own())?.since }
-    }
-    const first = await startOn()
-    await first.daemon.stop()
+    const first = await startDown()
+    const before = await sinceIn(first)
+    await first.stop()
     const foreign = new Database(path)
     foreign.exec('BEGIN IMMEDIATE')
     setTimeout(() => foreign.exec('COMMIT').close(), 4000)
 
-    const second = await startOn()
+    const second = await startDown()
 
-    expect(second.since).toBe(first.since)
-    expect(await second.daemon.stop()).toBe(0)
+    expect(await sinceIn(second)).toBe(before)
+    expect(await second.stop()).toBe(0)
   }, 120_000)
 
   test('that another writer locks for seconds delays no poll, and gets all of them afterwards', async () => {

@@ -27,6 +27,13 @@ export function badTime(incident: Pick<Incident, 'conditions' | 'closedAt' | 'pl
   return { downMs, downTimes: down.length, degradedMs: total(bad) - downMs }
 }
 
+/** How long an incident was in its worst state: an endpoint may have been better, or up, for a part of it. */
+export function worstMs(incident: Incident, now: UnixMs): number {
+  if (incident.cause !== 'endpoint') return lastedMs(incident, now)
+  const { downMs, degradedMs } = badTime(incident, now)
+  return incident.state === 'down' ? downMs : degradedMs
+}
+
 export interface BadTime {
   readonly downMs: number
   readonly downTimes: number
