@@ -30,3 +30,17 @@ export class Secret {
     return REDACTED
   }
 }
+
+/** Whether two parts of a configuration say the same, secrets included. */
+export function sameValues(a: unknown, b: unknown): boolean {
+  if (a instanceof Secret || b instanceof Secret) return a instanceof Secret && b instanceof Secret && a.equals(b)
+  if (!isObject(a) || !isObject(b)) return a === b
+  const keys = Object.keys(a)
+  return (
+    keys.length === Object.keys(b).length && keys.every((key) => Object.hasOwn(b, key) && sameValues(a[key], b[key]))
+  )
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null
+}

@@ -82,10 +82,12 @@ export async function demo(
       try {
         return await startDaemon({ config: loaded.config, log })
       } catch (error) {
-        if (!(error instanceof ListenError) || error.code !== 'EADDRINUSE') throw error
-        if (error.key === 'gateway.listen' && gateway !== 0) return start(page, 0)
-        if (error.key === 'server.listen' && port === undefined && page !== 0) return start(0, gateway)
-        throw error
+        if (!(error instanceof ListenError)) throw error
+        const isTaken = error.code === 'EADDRINUSE'
+        if (isTaken && error.key === 'gateway.listen' && gateway !== 0) return start(page, 0)
+        if (isTaken && error.key === 'server.listen' && port === undefined && page !== 0) return start(0, gateway)
+        io.err(`heartline demo: ${error.message}`)
+        return null
       }
     }
     const daemon = await start(port ?? USUAL_PORT, port === 0 ? 0 : USUAL_GATEWAY_PORT)

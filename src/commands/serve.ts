@@ -42,7 +42,7 @@ export async function serve(
       return daemon.reloadRefused()
     }
     for (const warning of result.warnings) log.warn({}, formatProblem(file, warning))
-    const { added, removed, changed, unchanged, kept, needsRestart } = result.change
+    const { added, removed, changed, unchanged, kept } = result.change
     daemon.reload(result.config, new Set(kept))
     const counts = {
       added: added.length,
@@ -51,7 +51,8 @@ export async function serve(
       unchanged: unchanged.length,
     }
     log.info(counts, 'configuration reloaded')
-    if (needsRestart.length > 0) log.warn({ keys: needsRestart }, 'these keys take effect after a restart')
+    if (result.needsRestart.length > 0)
+      log.warn({ keys: result.needsRestart }, 'these keys take effect after a restart')
   }
   // Before anything is awaited: the file has been read.
   process.on('SIGHUP', reload)
@@ -95,7 +96,7 @@ function refused(error: unknown, hasUrl: boolean, io: Pick<CommandIo, 'err'>): n
 }
 
 /** With a database, the file is where rows wait. */
-const OF_FILES: ReadonlySet<StoreRefusal> = new Set(['store-in-use', 'network-disk', 'sqlite-too-old'])
+const OF_FILES: ReadonlySet<StoreRefusal> = new Set(['store-in-use', 'bad-spool', 'network-disk', 'sqlite-too-old'])
 
 /** 75 if retrying later may help, 78 if something must be changed first. */
 function statusOf(kind: StoreRefusal): number {
@@ -103,6 +104,7 @@ function statusOf(kind: StoreRefusal): number {
     case 'store-in-use':
       return EXIT.storeInUse
     case 'read-only':
+    case 'bad-spool':
     case 'network-disk':
     case 'newer-schema':
     case 'sqlite-too-old':

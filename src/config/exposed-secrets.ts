@@ -30,6 +30,8 @@ function secretsIn(value: unknown): readonly string[] {
 export function secretPartsOf(secret: string): readonly string[] {
   if (!/^(https?|smtps?|postgres(ql)?):\/\//.test(secret)) return [secret]
   const [url = secret] = databaseUrls(secret) ?? []
+  // A header may begin like a URL and be a list of them.
+  if (!URL.canParse(url)) return [secret]
   const { protocol, username: user, password, pathname, search } = new URL(url)
   if (protocol.startsWith('postgres')) return [password].filter(Boolean)
   const username = protocol.startsWith('http') ? user : ''

@@ -1,5 +1,5 @@
 import { type EndpointKey, endpointKey } from '../core/endpoint.ts'
-import { Secret } from '../secret.ts'
+import { sameValues } from '../secret.ts'
 import type { ConfigResult } from './load.ts'
 import type { Config, ConfiguredEndpoint, ConfiguredNetwork } from './resolve.ts'
 
@@ -13,24 +13,26 @@ export interface ConfigChange {
   readonly unchanged: readonly EndpointKey[]
   /** Endpoints that keep their state and schedule: those whose requests are the same. */
   readonly kept: readonly EndpointKey[]
-  /** Key paths whose new values take effect after a restart. */
-  readonly needsRestart: readonly string[]
 }
 
 export function compareConfigs(before: Config, after: Config): ConfigChange {
   const old = asPolled(before)
   const now = asPolled(after)
   const both = [...now.keys()].filter((key) => old.has(key))
-  const isAskedTheSame = (key: EndpointKey) => same(old.get(key)?.requests, now.get(key)?.requests)
-  const isSame = (key: EndpointKey) => same(old.get(key), now.get(key))
+  const isAskedTheSame = (key: EndpointKey) => sameValues(old.get(key)?.requests, now.get(key)?.requests)
+  const isSame = (key: EndpointKey) => sameValues(old.get(key), now.get(key))
   return {
     added: [...now.keys()].filter((key) => !old.has(key)),
     removed: [...old.keys()].filter((key) => !now.has(key)),
     changed: both.filter((key) => !isSame(key)),
     unchanged: both.filter(isSame),
     kept: both.filter(isAskedTheSame),
-    needsRestart: RESTART_KEYS.filter(([, valueOf]) => !same(valueOf(before), valueOf(after))).map(([path]) => path),
   }
+}
+
+/** Key paths whose new values take effect after a restart. */
+export function keysForRestart(running: Config, next: Config): readonly string[] {
+  return RESTART_KEYS.filter(([, valueOf]) => !sameValues(valueOf(running), valueOf(next))).map(([path]) => path)
 }
 
 /** Keys that are read only at start. A certificate can change at run time, but TLS cannot be turned on or off. */
@@ -84,17 +86,6 @@ function polled({ endpoint, connection }: ConfiguredEndpoint, { network, poll }:
   }
 }
 
-function same(a: unknown, b: unknown): boolean {
-  if (a instanceof Secret || b instanceof Secret) return a instanceof Secret && b instanceof Secret && a.equals(b)
-  if (!isObject(a) || !isObject(b)) return a === b
-  const keys = Object.keys(a)
-  return keys.length === Object.keys(b).length && keys.every((key) => Object.hasOwn(b, key) && same(a[key], b[key]))
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null
-}
-
 export function createReloader({ initial, load }: { readonly initial: Config; readonly load: () => ConfigResult }) {
   let current = initial
   return {
@@ -105,7 +96,8 @@ export function createReloader({ initial, load }: { readonly initial: Config; re
       if (!loaded.ok) return loaded
       const change = compareConfigs(current, loaded.config)
       current = loaded.config
-      return { ...loaded, change }
+      // Those keys are as they were at the start, whatever has been loaded since.
+      return { ...loaded, change, needsRestart: keysForRestart(initial, loaded.config) }
     },
   }
 }

@@ -80,11 +80,12 @@ export async function startDaemon({ config, log, clock: realClock = systemClock 
     onChainEvent: (network, event) => gateway?.chainMoved(network, event),
   })
   const { prober, poller, scheduler, calendar, sightings } = monitor
+  const publicUrl = () => current.server.publicUrl
   const http = createHttpServer({
     ...parts,
     store: { ...store, incidents: store.certain.incidents },
     sightings,
-    options: { ...config.server, ...listenerOf(config.server, caps.page) },
+    options: { ...config.server, ...listenerOf(config.server, caps.page), publicUrl },
     ready: () => scheduler.firstRoundDone && role.isReady && !isStopping,
     stopping: () => isStopping,
     ...reports,
@@ -94,7 +95,8 @@ export async function startDaemon({ config, log, clock: realClock = systemClock 
   })
   let gateway: GatewayService | null = null
   let current = config
-  const reschedule = () => scheduler.configure(itemsOf(current, role.polls), current.poll.concurrency)
+  const reschedule = (kept?: ReadonlySet<string>) =>
+    scheduler.configure(itemsOf(current, role.polls), current.poll.concurrency, kept)
 
   function apply(next: Config, kept: ReadonlySet<string>): void {
     board.putAnnouncements(next.announcements)
@@ -106,16 +108,15 @@ export async function startDaemon({ config, log, clock: realClock = systemClock 
     store.register(holdTimesOf(next), clock.now())
     calendar.configure(next.maintenance)
     current = next
-    reschedule()
+    reschedule(kept)
     gateway?.reconfigure(gatewaySetupOf(next))
     metrics.configReloaded(true, clock.now())
   }
 
   /** Closes everything that a failed start has opened. */
-  async function abandon(key: ListenError['key'], cause: unknown): Promise<never> {
-    await Promise.all([monitor.stop(), prober.close(), http.close(), gateway?.close(), notifier.stop()])
+  async function abandon(): Promise<void> {
+    await Promise.all([monitor.stop(), role.stop(), prober.close(), http.close(), gateway?.close(), notifier.stop()])
     await store.close()
-    throw new ListenError(key, cause)
   }
 
   apply(config, new Set())
@@ -131,11 +132,9 @@ export async function startDaemon({ config, log, clock: realClock = systemClock 
       onDoubt: (key) => scheduler.pollSoon(key),
     })
   }
-  const address = await http.listen().catch((error: unknown) => abandon('server.listen', error))
+  const address = await http.listen().catch(refusal('server.listen', abandon))
   const url = urlOf(address, config.server.tls !== null)
-  const gatewayUrl = await listenGateway(gateway, config.gateway, log).catch((error: unknown) =>
-    abandon('gateway.listen', error),
-  )
+  const gatewayUrl = await listenGateway(gateway, config.gateway, log).catch(refusal('gateway.listen', abandon))
   log.info({ url, endpoints: endpointCount(board) }, 'listening')
   scheduler.start()
   notifier.start()
@@ -205,6 +204,14 @@ export class ListenError extends Error {
     this.name = 'ListenError'
     this.key = key
     this.code = code
+  }
+}
+
+/** Handles a failure to listen: the start ends with it, once everything is closed. */
+function refusal(key: ListenError['key'], close: () => Promise<void>) {
+  return async (cause: unknown): Promise<never> => {
+    await close()
+    throw new ListenError(key, cause)
   }
 }
 

@@ -8,7 +8,7 @@ import { type ClusterDetailsView, type ClusterNoticeView, ClusterView } from './
 import type { Audience } from './wire-status.ts'
 
 interface ClusterDeps extends Pick<RouteDeps, 'cluster' | 'metrics' | 'board' | 'clock' | 'version'> {
-  readonly publicUrl: string | null
+  readonly publicUrl: () => string | null
 }
 
 /** `GET /api/v1/cluster`: the daemons that share a database. */
@@ -36,7 +36,7 @@ function clusterView({ cluster, metrics, board, clock, version, publicUrl }: Clu
     }
   }
   const { startedAt, store } = metrics.daemonStatus()
-  const self = { id: ALONE, vantage: ALONE, version, url: publicUrl, seen_at: time(clock.now()), self: true }
+  const self = { id: ALONE, vantage: ALONE, version, url: publicUrl(), seen_at: time(clock.now()), self: true }
   const { reachable, since, spoolRows } = store.remote ?? { reachable: true, since: startedAt, spoolRows: 0 }
   return { members: [self], leases: [], store: { reachable, since: time(since), spool_rows: spoolRows } }
 }

@@ -155,8 +155,8 @@ export interface HttpServerOptions extends AccessOptions {
   readonly tls: Certificate | null
   readonly maxConnections: number
   readonly grafanaUrl: string | null
-  /** Of this page, for people. */
-  readonly publicUrl: string | null
+  /** Of this page, for people, by the present configuration. */
+  readonly publicUrl: () => string | null
   readonly publicPage: Brand & {
     /** Shown without the token; `null`: all. */
     readonly networks: readonly string[] | null

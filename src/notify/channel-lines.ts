@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { Clock } from '../clock.ts'
 import type { NotifySettings } from '../config/resolve-notify.ts'
 import type { Log } from '../log.ts'
+import { sameValues } from '../secret.ts'
 import type { NotificationRecord } from '../store/store.ts'
 import { type Channel, channelOf } from './channel-table.ts'
 import { bestOf, deliver } from './deliver.ts'
@@ -53,7 +54,7 @@ export function createChannelLines(deps: ChannelLinesDeps) {
         const { name } = channel.settings
         const known = lines.get(name)
         if (known === undefined) lines.set(name, createChannelLine(channel, deps))
-        else known.channel = channel
+        else known.replace(channel)
       }
     },
 
@@ -82,11 +83,12 @@ const REMOVED = 'the channel was removed from the configuration'
 
 /** One channel with what waits for it. Its settings may change while it waits. */
 export interface ChannelLine {
-  channel: Channel
+  readonly channel: Channel
   readonly outbox: Outbox
   readonly sender: Sender
   readonly results: Readonly<Record<Result, number>>
   say(message: Message): Said
+  replace(channel: Channel): void
   /** Tells a receiver that forgets what is open, if it is time. */
   keepAlive(reminders: () => Reminders): void
   stop(): Promise<void>
@@ -138,12 +140,17 @@ function createChannelLine(initial: Channel, deps: ChannelLineDeps): ChannelLine
     else if (result !== 'retried') log.warn({ ...fields, result, error }, 'notification not sent')
   }
 
-  const line: ChannelLine = {
+  const line: ChannelLine & { channel: Channel } = {
     channel: initial,
     outbox,
     sender,
     results,
     say: (message) => say(message, deps.publicUrl()),
+    replace(channel) {
+      const isSameReceiver = sameValues(line.channel.settings.target, channel.settings.target)
+      line.channel = channel
+      if (!isSameReceiver) sender.startOver()
+    },
     keepAlive(reminders) {
       const { keepAlive } = line.channel
       const mono = clock.monotonic()

@@ -33,8 +33,10 @@ export function createHeartbeat({ clock, http, works }: HeartbeatDeps) {
   return {
     /** `null` for none. */
     configure(next: { readonly url: Secret; readonly everyMs: number } | null): void {
+      const isOnTime = target?.everyMs === next?.everyMs
       target = next
-      schedule()
+      // Otherwise frequent reloads would postpone it again and again.
+      if (!isOnTime) schedule()
     },
     start(): void {
       started = true

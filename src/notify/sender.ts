@@ -13,6 +13,8 @@ export interface Sender {
   readonly health: SenderHealth
   /** Notes the outcome of a request that was not a message of the outbox. */
   note(delivered: Delivered): void
+  /** Another receiver follows: tries it at once, whatever the one before has asked for. */
+  startOver(): void
   /** Resolves when the message in flight, if any, is settled. */
   settled(): Promise<void>
   /** Starts nothing more, and resolves when nothing is in flight: after some seconds, that is aborted. */
@@ -46,6 +48,8 @@ export function createSender(deps: SenderDeps): Sender {
   let timer: Timer | null = null
   let running: Promise<void> | null = null
   let stopped = false
+  /** Counts the receivers. */
+  let receiver = 0
   let health: SenderHealth = { failing: false, lastError: null, lastSentAt: null, lastFailedAt: null }
 
   function backoff(count: number): number {
@@ -90,6 +94,7 @@ export function createSender(deps: SenderDeps): Sender {
   }
 
   async function send(message: Message): Promise<void> {
+    const asked = receiver
     const delivered = await deps.send(message, stopping.signal)
     // The process ends: the notification is still waiting on disk.
     if (stopping.signal.aborted && delivered.result === 'retried') return
@@ -97,8 +102,9 @@ export function createSender(deps: SenderDeps): Sender {
     const now = clock.now()
     if (delivered.result === 'retried') {
       failures++
-      const delayMs = Math.max(backoff(Math.max(failures, message.attempts + 1)), delivered.retryAfterMs ?? 0)
-      if (failures >= BREAKER_AFTER || delivered.retryAfterMs !== null) pausedUntil = mono + delayMs
+      const waitMs = asked === receiver ? delivered.retryAfterMs : null
+      const delayMs = Math.max(backoff(Math.max(failures, message.attempts + 1)), waitMs ?? 0)
+      if (failures >= BREAKER_AFTER || waitMs !== null) pausedUntil = mono + delayMs
       note(delivered)
       onSettled(outbox.settle(message, { ...delivered, delayMs }, now, mono), 'retried')
       return
@@ -123,6 +129,13 @@ export function createSender(deps: SenderDeps): Sender {
   return {
     wake,
     note,
+    startOver() {
+      receiver++
+      failures = 0
+      pausedUntil = 0
+      outbox.hurry(clock.monotonic())
+      wake()
+    },
     settled: () => running ?? Promise.resolve(),
     get health() {
       return health

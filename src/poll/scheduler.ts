@@ -90,15 +90,15 @@ export function createScheduler(deps: SchedulerDeps): Scheduler {
   }
 
   return {
-    configure(items, newConcurrency) {
+    configure(items, newConcurrency, kept) {
       isFirstRoundDone()
       if (newConcurrency !== undefined) limiter.configure(newConcurrency)
       const now = clock.monotonic()
       const before = entries
       entries = new Map()
       for (const item of items) {
-        const known = before.get(item.key)
-        before.delete(item.key)
+        const known = kept?.has(item.key) === false ? undefined : before.get(item.key)
+        if (known !== undefined) before.delete(item.key)
         const isHalted = item.onDemandOnly === true
         const keepsRhythm =
           known?.item.intervalMs === item.intervalMs && isHalted === (known.item.onDemandOnly === true)
@@ -167,8 +167,11 @@ export interface SchedulerDeps {
 }
 
 export interface Scheduler {
-  /** Replaces all items. An item with an unchanged interval keeps its rhythm. */
-  configure(items: readonly ScheduledItem[], concurrency?: number): void
+  /**
+   * Replaces all items. One with an unchanged interval keeps its rhythm, unless `kept` is given and omits it: it is new
+   * then, and what its node has asked for does not hold any more.
+   */
+  configure(items: readonly ScheduledItem[], concurrency?: number, kept?: ReadonlySet<string>): void
   start(): void
   /** Gives the item an early turn, `retryMs` after its last start, if no regular turn comes sooner. */
   pollSoon(key: string): void

@@ -167,6 +167,7 @@ export type StoreRefusal =
   | 'newer-schema'
   | 'sqlite-too-old'
   | 'read-only'
+  | 'bad-spool'
   | 'network-disk'
   | 'bad-url'
   | 'unknown-host'
@@ -240,9 +241,8 @@ export interface Store {
   /** Both are written in one transaction, so a crash never loses a part of an incident; kept as long as hours are. */
   saveIncident(incident: IncidentRecord, notifications?: readonly NotificationRecord[]): void
   saveNotification(notification: NotificationRecord): void
-  /** Replaces the stored silence of that id; kept as long as hours are. */
+  /** Replaces the stored silence of that id; kept as long as hours are, as notes are. */
   saveSilence(silence: Silence): void
-  /** Kept as long as hours are. */
   saveNote(note: Note): void
   /** Replaces the stored alias of that name in its network. */
   saveAlias(alias: AliasRecord): void

@@ -636,6 +636,10 @@ describe('a file with secrets that every user can read', () => {
     ['a key in the query of a URL', minimal({ own: { url: 'https://node.example.com/?key=abc' } })],
     ['a password in a URL', minimal({ own: { url: 'https://me:secret@node.example.com/' } })],
     ['a header', minimal({ own: { headers: { 'X-Key': 'abc' } } })],
+    [
+      'a header that begins like a URL',
+      minimal({ own: { headers: { 'X-Sites': 'https://a.example, https://b.example' } } }),
+    ],
     ['the token of the page', minimal({ rest: { server: { token: 'a-token-of-the-page' } } })],
   ])('is a warning: %s', (_what, config) => {
     expect(warningsOf(config, 0o644)).toEqual([WARNING])

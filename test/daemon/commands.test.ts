@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process'
 import { readdirSync, writeFileSync } from 'node:fs'
+import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import Database from 'better-sqlite3'
@@ -193,6 +194,18 @@ describe('demo', () => {
     expect(await new Promise((resolve) => child.once('exit', resolve))).toBe(0)
     expect(readdirSync(folder)).toEqual(['heartline.yaml'])
   })
+
+  test('with a port that is taken ends with one sentence', async () => {
+    const server = createServer()
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    const { port } = server.address() as AddressInfo
+
+    const { status, err } = await runHeartline(['demo', '--port', `${port}`], { env: { TMPDIR: folder } })
+
+    expect([status, err]).toEqual([70, 'heartline demo: server.listen: the address cannot be used (EADDRINUSE)\n'])
+    server.close()
+  })
+
   test('stops at a signal while it writes its past, and leaves nothing behind', async () => {
     const child = spawn(process.execPath, [MAIN, 'demo', '--port', '0'], { env: { ...process.env, TMPDIR: folder } })
     let out = ''

@@ -1,5 +1,6 @@
 import { writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
@@ -7,6 +8,7 @@ import { Secret } from '../../src/secret.ts'
 import { createChain } from '../../src/simulator/chain.ts'
 import { type SimulatedNode, startSimulatedNode } from '../../src/simulator/node.ts'
 import { openDatabase } from '../../src/store/postgres/migrate.ts'
+import { openSpool } from '../../src/store/spool.ts'
 import { removeFolder, runHeartline, runHere, startDaemon, temporaryFolder, until } from '../support/daemon.ts'
 import { freePort } from '../support/free-port.ts'
 import { hasPostgres, type PostgresServer, startPostgres } from '../support/postgres.ts'
@@ -218,6 +220,23 @@ describe.skipIf(!hasPostgres())('a daemon whose history is in PostgreSQL', () =>
     },
     LONG,
   )
+
+  test('exits with 78 if an address is taken, also while it waits for the database', async () => {
+    const folder = temporaryFolder()
+    onTestFinished(() => removeFolder(folder))
+    openSpool(join(folder, 'spool.db')).close()
+    const taken = createServer()
+    onTestFinished(() => void taken.close())
+    await new Promise<void>((resolve) => taken.listen(0, '127.0.0.1', resolve))
+    const { port } = taken.address() as AddressInfo
+    const url = `postgres://heartline@127.0.0.1:${await freePort()}/heartline`
+    const config = { ...configOf(url), server: { listen: `127.0.0.1:${port}` } }
+    writeFileSync(join(folder, 'heartline.yaml'), JSON.stringify(config))
+
+    const { status, err } = await runHeartline(['serve', '-c', join(folder, 'heartline.yaml')])
+
+    expect([status, err]).toEqual([78, expect.stringMatching(/heartline: server\.listen: .*EADDRINUSE/)])
+  })
 
   test(
     'exits with 78 and one sentence without the password if the database cannot be used',

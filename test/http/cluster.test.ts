@@ -17,7 +17,7 @@ const lonely = aClusterReport({
 
 describe('/api/v1/cluster', () => {
   test('is one member without leases for a daemon alone, whose store can be reached', async () => {
-    const { server, clock } = setUp({ options: { publicUrl: 'https://status.example.org' } })
+    const { server, clock } = setUp({ options: { publicUrl: () => 'https://status.example.org' } })
     await clock.advance(5000)
 
     const answer = await server.inject('/api/v1/cluster')

@@ -105,7 +105,7 @@ export function setUp({ options, networks = NETWORKS, realClock, store, ...over 
       hosts: [],
       maxConnections: 1024,
       grafanaUrl: null,
-      publicUrl: null,
+      publicUrl: () => null,
       publicPage: { title: 'Heartline', logo: null, networks: null },
       ...options,
     },

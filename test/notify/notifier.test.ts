@@ -61,6 +61,8 @@ async function startSink(): Promise<Sink> {
   return sink
 }
 
+const hookOf = ({ url }: Sink) => [{ target: { type: 'webhook', url, secret: null } }] as const
+
 /** Doubles left out: on a busy machine an answer may miss its deadline, since time flies. */
 const messagesOf = ({ ids, bodies }: Sink) => bodies.filter((_, at) => ids.indexOf(ids[at] ?? '') === at)
 
@@ -522,6 +524,31 @@ test('polls that are late for a minute are reported, and so is that they are on 
   ])
 })
 
+test('the heartbeat beats however often the configuration is reloaded', async () => {
+  const sink = await startSink()
+  const { clock, notifier } = await setUp([])
+  const beats = { ...settingsOf([]), heartbeat: { url: sink.url, everyMs: 3_600_000 } }
+  notifier.configure(beats, null)
+  for (let reloads = 0; reloads < 2; reloads++) {
+    await clock.advance(1_800_000)
+    notifier.configure({ ...beats, heartbeat: { ...beats.heartbeat } }, null)
+  }
+
+  await until(() => typeof notifier.status().heartbeat?.lastSentAt === 'number', 'it beats')
+})
+
+test('a channel with another URL does not wait for what the one before has asked for', async () => {
+  const [busy, free] = [await startSink(), await startSink()]
+  busy.answer = (response) => response.writeHead(429, { 'retry-after': '3600' }).end()
+  const { notifier, put } = await setUp(hookOf(busy))
+  put(incident())
+  await until(() => notifier.status().channels[0]?.results.retried === 1, 'it is asked to wait')
+
+  notifier.configure(settingsOf(hookOf(free)), null)
+
+  await until(() => notifier.status().channels[0]?.results.sent === 1, 'it is sent to the other one')
+})
+
 test('the heartbeat stops while rows do not reach the store, and goes on when they do', async () => {
   const sink = await startSink()
   const clock = createFakeClock()
@@ -564,7 +591,6 @@ test('the heartbeat stops while rows do not reach the store, and goes on when th
 
 describe('of two daemons with one store', () => {
   const AVALANCHE = new Set(['avalanche'])
-  const hookOf = ({ url }: Sink) => [{ target: { type: 'webhook', url, secret: null } }] as const
 
   test('the second sends what the first has queued once it reports about the network, and the first no more', async () => {
     const sink = await startSink()
@@ -723,7 +749,11 @@ describe('of two daemons with one store', () => {
     const alerts = () => sink.bodies.flatMap((body) => body.map((alert: any) => alert.labels.alertname) as string[])
     const sentAgain = (name: string, times: number) =>
       until(async () => {
-        await clock.advance(1000)
+        // What is in flight arrives meanwhile.
+        for (let seconds = 0; seconds < 15; seconds++) {
+          await clock.advance(1000)
+          await new Promise((resolve) => setTimeout(resolve, 10))
+        }
         return alerts().filter((one) => one === name).length >= times
       }, `${name} is sent ${times} times`)
     await notifier.adopt(AVALANCHE, store)

@@ -131,6 +131,21 @@ describe('a sender', () => {
     expect(attempts.map(({ at }) => at)).toEqual([0, 90_000, 90_000])
   })
 
+  test('does not wait for what another receiver has asked for', async () => {
+    const { clock, attempts, sender, tell } = setUp({
+      answer: (_message, attempt) =>
+        attempt === 1 ? { result: 'retried', error: 'answered HTTP 429', retryAfterMs: 3_600_000 } : { result: 'sent' },
+    })
+    tell('a')
+    await clock.advance(10_000)
+    tell('b')
+
+    sender.startOver()
+    await clock.advance(1000)
+
+    expect(attempts.map(({ at }) => at)).toEqual([0, 10_000, 10_000])
+  })
+
   test('goes on past a message that its receiver cannot take, which ends after a day', async () => {
     const { attempts, results, outbox, tell, advance } = setUp({
       answer: ({ subject }) => (subject === 'poison' ? FAILED : { result: 'sent' }),

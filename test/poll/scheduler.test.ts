@@ -228,6 +228,28 @@ describe('limits', () => {
     expect(longestGap(made, 'e0')).toBeLessThan(11_500)
     expect(made.skips.get('rate-limited')).toBeGreaterThan(8)
   })
+
+  test('what a node has asked for does not hold for the one that follows it under the same key', async () => {
+    const made = world(items(2, 1000), { waitMs: () => 3_600_000 })
+    await made.clock.advance(5000)
+
+    made.scheduler.configure(items(2, 1000), 256, new Set(['e0']))
+    await made.clock.advance(5000)
+
+    expect(made.runs.filter(({ key }) => key === 'e0')).toHaveLength(1)
+    expect(made.runs.filter(({ key }) => key === 'e1')).toHaveLength(2)
+  })
+
+  test('nor does what it asks for after it was replaced', async () => {
+    const made = world(items(1, 1000), { durationMs: 400, waitMs: () => (made.runs.length === 1 ? 3_600_000 : 0) })
+    await made.clock.advance(200)
+    expect(made.runs).toHaveLength(1)
+
+    made.scheduler.configure(items(1, 1000), 256, new Set())
+    await made.clock.advance(5000)
+
+    expect(made.runs.length).toBeGreaterThan(4)
+  })
 })
 
 describe('time', () => {

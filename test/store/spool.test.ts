@@ -1,3 +1,4 @@
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { POLL_NUMBERS } from '../../src/store/poll-columns.ts'
@@ -28,6 +29,13 @@ function batchOf({ index }: Registration, ...times: readonly number[]): Batch {
 
 const timesOf = ({ polls }: Batch) =>
   Array.from({ length: polls.length / POLL_NUMBERS }, (_, nth) => polls[nth * POLL_NUMBERS + 1])
+
+test('a file that cannot be made is refused with its own reason', () => {
+  const file = join(temporaryDirectory(), 'taken')
+  writeFileSync(file, '')
+
+  expect(() => openSpool(join(file, 'spool.db'))).toThrow(expect.objectContaining({ kind: 'bad-spool' }))
+})
 
 test('many small batches are read as one, in order, and each event stays between its polls', () => {
   const file = spool()

@@ -86,6 +86,7 @@ function troubleOf(refusal: StoreRefusal): StoreTrouble {
       return 'read-only'
     case 'store-in-use':
       return 'busy'
+    case 'bad-spool':
     case 'bad-url':
     case 'foreign-database':
     case 'network-disk':
