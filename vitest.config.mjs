@@ -22,8 +22,8 @@ export default defineConfig({
     sequence: { sequencer: LongestFirst },
     projects: [
       { extends: true, test: { name: 'quick', include: quick, isolate: false, ...workers(1, 0) } },
-      { extends: true, test: { name: 'waiting', include: waiting, isolate: false, ...workers(3, 1) } },
-      { extends: true, test: { name: 'mocking', include: mocking, ...workers(3, 1) } },
+      { extends: true, test: { name: 'waiting', include: waiting, isolate: false, ...workers(2, 1) } },
+      { extends: true, test: { name: 'mocking', include: mocking, ...workers(2, 1) } },
       { extends: true, test: { name: 'timed', include: timed, isolate: false, ...workers(3, 2) } },
     ],
   },

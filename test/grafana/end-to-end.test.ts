@@ -139,10 +139,12 @@ async function prove({ what, alerts, where, silences: blamesNobody, inject, heal
   const labels = { ...where, instance: own ? second : first }
   const isOf = (alert: Labels, name: string) => has(alert, { ...labels, alertname: name })
 
+  const began = performance.now()
   await inject(rehearsal)
   const heard = (name: string) => everFired.some((alert) => isOf(alert, name))
-  await until(() => alerts.every(heard), `${what}: ${alerts.join(', ')}`, PATIENCE_MS).catch((error: unknown) => {
-    throw new Error(`${what}: not heard of: ${alerts.filter((name) => !heard(name)).join(', ')}`, { cause: error })
+  await until(() => alerts.every(heard), `${what}: ${alerts.join(', ')}`, PATIENCE_MS).catch(async (error: unknown) => {
+    const missing = alerts.filter((name) => !heard(name)).join(', ')
+    throw new Error(`${what}: not heard of: ${missing} (${await scrapesSince(began)})`, { cause: error })
   })
   if (blamesNobody !== undefined) blamed.push(...everFired.filter((alert) => has(alert, blamesNobody)))
   await heal(rehearsal)
@@ -151,6 +153,14 @@ async function prove({ what, alerts, where, silences: blamesNobody, inject, heal
     throw new Error(`${what}: still heard of: ${lasting().join(', ')}`, { cause: error })
   })
   for (const name of alerts) proven.add(name)
+}
+
+/** A failed scrape begins the waiting time of every alert anew. */
+async function scrapesSince(began: number): Promise<string> {
+  const range = `[${Math.round((performance.now() - began) / 1000)}s]`
+  const told = async (of: string) =>
+    (await prometheus.query(`${of}(up${range})`)).map(({ value }) => value[1]).join(' and ')
+  return `scrapes of the daemons: ${await told('count_over_time')}, answered: ${await told('sum_over_time')}`
 }
 
 function has(alert: Labels, labels: Labels): boolean {

@@ -1,6 +1,6 @@
 import { createServer as createHttpServer, request } from 'node:http'
 import { createServer as createHttpsServer } from 'node:https'
-import type { AddressInfo } from 'node:net'
+import type { AddressInfo, Socket } from 'node:net'
 import type { Certificate } from '../nodes/certificates.ts'
 
 /** A relay in front of a daemon: keeps its address over a restart, and can make a timestamp metric older. */
@@ -69,17 +69,24 @@ export async function startTlsFront(nodeUrl: string, certificate: Certificate): 
     forwarded.on('error', () => answer.destroy())
     asked.pipe(forwarded)
   })
+  // The server itself does not know of connections that still shake hands, with the certificate of before.
+  const sockets = new Set<Socket>()
+  server.on('connection', (socket: Socket) => {
+    sockets.add(socket)
+    socket.on('close', () => sockets.delete(socket))
+  })
+  const closeAll = () => sockets.forEach((socket) => socket.destroy())
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   return {
     url: `https://127.0.0.1:${(server.address() as AddressInfo).port}`,
     serve(next) {
       server.setSecureContext(next)
-      server.closeAllConnections()
+      closeAll()
     },
     stop: () =>
       new Promise((resolve) => {
         server.close(() => resolve())
-        server.closeAllConnections()
+        closeAll()
       }),
   }
 }
