@@ -519,7 +519,8 @@ test('what nodes without an end have sent is forgotten when its callers have bee
   timeout: 120_000,
 }, async () => {
   // Twice what one answer may have, to each.
-  const { send } = await over('ethereum', (_, socket) => pour(socket, 'HTTP/1.1 200 OK\r\n\r\n', 64))
+  const patient = { timeoutMs: 60_000 }
+  const { send } = await over('ethereum', (_, socket) => pour(socket, 'HTTP/1.1 200 OK\r\n\r\n', 64), patient)
   setFlagsFromString('--expose-gc')
   const collect: () => void = runInNewContext('gc')
   const held = () => {

@@ -132,13 +132,17 @@ async function startServer(folder: string, settings: readonly string[]): Promise
       ...settings,
     ]
     const child = spawn(join(programs(), 'postgres'), ['-D', data, ...options.flatMap((option) => ['-c', option])], {
-      stdio: 'ignore',
+      stdio: ['ignore', 'ignore', 'pipe'],
       cwd: folder,
       ...owner,
     })
     server = child
+    let log = ''
+    child.stderr.setEncoding('utf8').on('data', (text: string) => {
+      if (log.length < 4000) log += text
+    })
     for (;;) {
-      if (child.exitCode !== null) throw new Error('PostgreSQL did not start')
+      if (child.exitCode !== null) throw new Error(`PostgreSQL did not start: ${log}`)
       if (await isReady(port)) return
       await new Promise((resolve) => setTimeout(resolve, 20))
     }
