@@ -93,7 +93,13 @@ export function createWitnesses() {
   let candidates: readonly Witness[] = []
   let next = 0
   let pollsPerMs = 0
-  const areMany = ({ intervalMs }: Witness['endpoint']) => (pollsPerMs * intervalMs) / 4 > ENOUGH_WITNESSES
+  const areMany = ({ endpoint }: Witness) => (pollsPerMs * endpoint.intervalMs) / 4 > ENOUGH_WITNESSES
+
+  /** Without an answering host as far away, a nearer one: with our own network gone, it fails as well. */
+  function canShow({ key, at }: Witness): (candidate: Witness) => boolean {
+    const isDistant = (one: Witness) => one.answers && isWitnessFor(one.at, at)
+    return candidates.some(isDistant) ? isDistant : (one) => one.answers && one.key !== key
+  }
 
   return {
     configure(all: readonly Witness[]): void {
@@ -102,19 +108,19 @@ export function createWitnesses() {
     },
 
     /** Whether the regular polls of others show it before this endpoint is polled again. */
-    isFoundSoon({ endpoint, at }: Witness): boolean {
-      if (areMany(endpoint)) return true
-      return candidates.some(
-        (one) => one.answers && one.endpoint.intervalMs <= endpoint.intervalMs && isWitnessFor(one.at, at),
-      )
+    isFoundSoon(suspect: Witness): boolean {
+      if (areMany(suspect)) return true
+      const isWitness = canShow(suspect)
+      return candidates.some((one) => one.endpoint.intervalMs <= suspect.endpoint.intervalMs && isWitness(one))
     },
 
     /** `null` if no endpoint can, or if the regular polls of many endpoints will show it soon enough. */
-    find({ endpoint, at }: Witness): Witness | null {
-      if (areMany(endpoint)) return null
+    find(suspect: Witness): Witness | null {
+      if (areMany(suspect)) return null
+      const isWitness = canShow(suspect)
       for (let tried = 0; tried < candidates.length; tried++) {
         const candidate = candidates[next++ % candidates.length]
-        if (candidate?.answers === true && isWitnessFor(candidate.at, at)) return candidate
+        if (candidate !== undefined && isWitness(candidate)) return candidate
       }
       return null
     },

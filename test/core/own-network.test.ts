@@ -152,11 +152,25 @@ describe('the fault of a host that was not reached', () => {
     expect([ownNetwork.faultOf(failed), ownNetwork.outage()]).toEqual(['own', { dns: true, hosts: 2 }])
   })
 
-  test('one name that cannot be resolved while another can is the node’s', () => {
-    const { ownNetwork, poll } = scene('a', 'b')
+  test('one name that cannot be resolved while another can is the node’s, unless no host is left that answers', () => {
+    const { ownNetwork, poll } = scene('a', 'b', 'c')
     const failed = poll('a', 'dns')
     poll('b', 'unreached')
     expect(ownNetwork.faultOf(failed)).toBe('node')
+
+    poll('c', 'unreached')
+    expect(ownNetwork.faultOf(poll('a', 'dns'))).toBe('own')
+  })
+
+  test('is undecided for the only distant host until a near one has been polled: ours if that fails too', () => {
+    for (const outcome of ['answered', 'unreached'] as const) {
+      const { ownNetwork, poll } = scene('10.0.0.1', 'a')
+      const failed = poll('a', 'unreached')
+      expect(ownNetwork.faultOf(failed)).toBe('undecided')
+
+      poll('10.0.0.1', outcome)
+      expect(ownNetwork.faultOf(failed)).toBe(outcome === 'answered' ? 'node' : 'own')
+    }
   })
 
   test('a host that is no longer configured is not waited for', () => {

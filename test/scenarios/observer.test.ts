@@ -77,6 +77,44 @@ describe('our own network', () => {
     expectNobody(stage)
   })
 
+  test.each([
+    [['10.0.0.1', '10.0.0.2', 'rpc.example.com']],
+    [['rpc.example.com', '10.0.0.1']],
+    [['rpc.example.com', '198.51.100.4']],
+  ])('is down, with the hosts %s: the only one of its kind is not blamed either', async (hosts) => {
+    const names = hosts.map((_, at) => `n${at}`)
+    for (const failure of GONE) {
+      const stage = stageOf(hosts.map((host, at) => ({ name: `n${at}`, host })))
+      await stage.pass(5 * MINUTE)
+      for (let time = 0; time < 20; time++) {
+        for (const [at, host] of hosts.entries()) {
+          // An address needs no name server.
+          fail(stage, [`n${at}`], host.startsWith('rpc') || failure.kind !== 'dns' ? failure : GONE[0]!)
+        }
+        await stage.pass(MINUTE + 3 * time * SECOND)
+        heal(stage, names)
+        await stage.pass(MINUTE + time * SECOND)
+      }
+
+      expect(states(stage, names)).toEqual(names.map(() => 'up'))
+      expectNobody(stage)
+    }
+  })
+
+  test('works while a host nearby answers: the only provider is down when it does not', async () => {
+    const stage = stageOf([
+      { name: 'near', host: '10.0.0.1' },
+      { name: 'far', host: 'rpc.example.com' },
+    ])
+    await stage.pass(5 * MINUTE)
+    fail(stage, ['far'], { kind: 'timeout', afterMs: 5000 })
+    await stage.until(() => stage.state(key('far')) === 'down', 4 * INTERVAL)
+    await stage.pass(HOUR)
+
+    expect([states(stage, ['near', 'far']), stage.impaired()]).toEqual([['up', 'down'], []])
+    expect(stage.incidents()).toMatchObject([{ endpoint: 'far', closedAt: null }])
+  })
+
   test('works while distant nodes answer: a node on this machine that does not answer is down', async () => {
     const stage = stageOf([{ name: 'own', host: '127.0.0.1' }, ...THREE])
     await stage.pass(5 * MINUTE)

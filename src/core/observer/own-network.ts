@@ -3,8 +3,8 @@ import { DISTANCE, type HostLocation, type Zone } from '../host-location.ts'
 /**
  * Tells outages of our own network from outages of hosts. A failure is the host's if another host as far away answers a
  * poll that began later. It is ours if all hosts that ever answered fail, at least two of them since the last answer; or
- * if there never was a route to any host, of at least two: this machine's network is not up yet. Failures of a single
- * host are its own, because there is no other host to compare it with.
+ * if there never was a route to any host, of at least two: this machine's network is not up yet. Failures of the only
+ * host that far away are its own while a nearer one answers: there is no other host to compare it with.
  */
 export interface OwnNetwork {
   /** Call it for every poll, in the order of their ends. Returns whether undecided polls may be decidable now. */
@@ -115,6 +115,15 @@ export function createOwnNetwork(): OwnNetwork {
     for (const other of group.unreachable) if (!other.answeredEver) group.unreachable.delete(other)
   }
 
+  /** Whether further polls can show that the group is down, with this host. */
+  function canGoDown(group: Group, host: Host): boolean {
+    const others = group.reachable.size - Number(group.reachable.has(host))
+    // All other hosts are unreachable, and not every endpoint of this host has been polled since.
+    const isLast = group.unreachable.size > 0 && host.answering.size > 0
+    const isFirst = !group.hadRoute && [...hosts.values()].some((other) => isUnpolled(other, group))
+    return others > 0 || isLast || isFirst
+  }
+
   function remove(host: Host): void {
     hosts.delete(host.location.host)
     for (const group of groups) {
@@ -163,15 +172,13 @@ export function createOwnNetwork(): OwnNetwork {
       const isDns = outcome === 'dns' && location.hasName
       const group = groups.find(({ zone, dns }) => zone === location.zone && dns === isDns)
       if (group === undefined) return 'node'
-      // A poll that began during an outage may time out long after it.
-      if (group.isDown || startedAt < group.downUntil) return 'own'
-      if (group.answeredAt >= endedAt) return 'node'
       const host = hostAt(location)
-      const others = group.reachable.size - Number(group.reachable.has(host))
-      // All other hosts are unreachable, and not every endpoint of this host has been polled since.
-      const isLast = group.unreachable.size > 0 && host.answering.size > 0
-      const isFirst = !group.hadRoute && [...hosts.values()].some((other) => isUnpolled(other, group))
-      return others > 0 || isLast || isFirst ? 'undecided' : 'node'
+      // Without our network, near hosts fail as well: of a single distant host, only they can show it.
+      const nearer = host.groups.filter(({ dns }) => isDns || !dns)
+      // A poll that began during an outage may time out long after it.
+      if (nearer.some(({ isDown, downUntil }) => isDown || startedAt < downUntil)) return 'own'
+      if (group.answeredAt >= endedAt) return 'node'
+      return nearer.some((one) => one.answeredAt < endedAt && canGoDown(one, host)) ? 'undecided' : 'node'
     },
 
     expect(location, now) {
