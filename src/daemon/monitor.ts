@@ -51,7 +51,7 @@ export function createMonitor(deps: MonitorDeps) {
     prober,
     checkSelf: () => clockWatch.check(),
     onJudged: (result) => sightings.take(result),
-    pollSoon: (key) => scheduler.pollSoon(key),
+    pollSoon: (key, suspect) => scheduler.pollSoon(key, suspect),
   })
   const scheduler = createScheduler({
     clock,

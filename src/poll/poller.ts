@@ -19,6 +19,7 @@ import { createPendingPolls } from './pending-polls.ts'
 import { type CheckMetrics, countChecks, countEvent } from './poll-counts.ts'
 import { createPollHistory, endpointsIn, firstFailure, maintainedIn } from './poll-history.ts'
 import { createPolledEndpoints, freshOf, type PolledEndpoint, type PolledNetwork } from './polled-endpoints.ts'
+import type { Scheduler } from './scheduler.ts'
 
 /** Polls one endpoint: asks the node, judges the result, and passes it to board, counters, store and incidents. */
 export function createPoller(deps: PollerDeps): Poller {
@@ -37,7 +38,8 @@ export function createPoller(deps: PollerDeps): Poller {
       const isConfirmed = isDown(entry)
       const witness = isConfirmed && endpoints.isWitnessedSoon(entry) ? null : endpoints.witnessFor(entry)
       if (witness === null) return
-      pollSoon(witness.key)
+      // However long a node is down, its witness is polled at the witness's own pace.
+      pollSoon(witness.key, isConfirmed ? witness.key : entry.key)
       // Stays down until a witness that is polled seldom has shown whose fault this is.
       const held = isConfirmed ? entry.view.holdResult(entry.name, witness.endpoint.intervalMs, clock.now()) : null
       if (held !== null) board.put(held, false)
@@ -160,9 +162,8 @@ export function createPoller(deps: PollerDeps): Poller {
     },
 
     save(network) {
-      for (const entry of network === undefined ? endpoints.all() : endpoints.of(network)) {
-        history.save(entry, clock.now())
-      }
+      const entries = network === undefined ? endpoints.all() : endpoints.of(network)
+      for (const entry of entries) history.save(entry, clock.now())
     },
   }
 }
@@ -180,7 +181,7 @@ export interface PollerDeps {
   readonly onChainEvent?: (network: string, event: ChainEvent) => void
   /** Not called for discarded polls. */
   readonly onJudged?: (result: PollResult) => void
-  readonly pollSoon: (key: EndpointKey) => void
+  readonly pollSoon: Scheduler['pollSoon']
   /** Whether this daemon polls the network; by default it polls all of them. */
   readonly owns?: ((network: string) => boolean) | undefined
   readonly clock: Clock

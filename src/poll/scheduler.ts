@@ -76,9 +76,10 @@ export function createScheduler(deps: SchedulerDeps): Scheduler {
   }
 
   function onEnd(entry: ScheduleEntry | null, now: number): void {
-    if (entry?.pollAgainSoon === true) {
-      entry.pollAgainSoon = false
-      turns.pollEarly(entry, now)
+    if (entry !== null && entry.againAfterMs < NEVER) {
+      const retryMs = entry.againAfterMs
+      entry.againAfterMs = NEVER
+      turns.pollEarly(entry, now, retryMs)
     }
     startWaiting(now)
   }
@@ -121,9 +122,10 @@ export function createScheduler(deps: SchedulerDeps): Scheduler {
       round()
     },
 
-    pollSoon(key) {
+    pollSoon(key, suspect = key) {
       const entry = entries.get(key)
-      if (entry !== undefined && !runs.ended) turns.pollEarly(entry, clock.monotonic())
+      if (entry === undefined || runs.ended) return
+      turns.pollEarly(entry, clock.monotonic(), entries.get(suspect)?.item.retryMs)
     },
 
     async pollOnDemand(key, signal, work) {
@@ -173,8 +175,11 @@ export interface Scheduler {
    */
   configure(items: readonly ScheduledItem[], concurrency?: number, kept?: ReadonlySet<string>): void
   start(): void
-  /** Gives the item an early turn, `retryMs` after its last start, if no regular turn comes sooner. */
-  pollSoon(key: string): void
+  /**
+   * Gives the item an early turn, `retryMs` after its last start, if no regular turn comes sooner. As a witness for a
+   * suspect with a shorter `retryMs`, after that.
+   */
+  pollSoon(key: string, suspect?: string): void
   /**
    * Runs `work` on this item outside its turns, once the limits leave room for an early turn and no turn waits. Gives
    * up if `signal` aborts before that. The signal passed to `work` aborts when the scheduler stops.

@@ -50,12 +50,12 @@ export function createTurns({ limiter, start, onSkip, onEarlier }: TurnsDeps) {
     return true
   }
 
-  function pollEarly(entry: ScheduleEntry, now: number): void {
+  function pollEarly(entry: ScheduleEntry, now: number, retryMs = entry.item.retryMs): void {
     if (entry.running) {
-      entry.pollAgainSoon = true
+      entry.againAfterMs = Math.min(entry.againAfterMs, retryMs)
       return
     }
-    const at = earlyTurn(entry, now)
+    const at = earlyTurn(entry, now, retryMs)
     if (at === NEVER) return
     entry.earlyDue = at
     early.add(at, entry)
@@ -111,7 +111,7 @@ export function createTurns({ limiter, start, onSkip, onEarlier }: TurnsDeps) {
       entry.earlyDue = NEVER
       entry.waitingSince = null
       entry.earlyWaits = false
-      entry.pollAgainSoon = false
+      entry.againAfterMs = NEVER
     },
 
     /** Sets the next regular turn of an item that is new or has a new interval. */
@@ -185,8 +185,8 @@ export interface ScheduleEntry {
   earlyDue: number
   /** Whether its early turn is due and waits for a free poll. */
   earlyWaits: boolean
-  /** Whether another poll was requested while it runs. */
-  pollAgainSoon: boolean
+  /** Another poll was requested while it runs, this long after its start; `NEVER` without one. */
+  againAfterMs: number
   removed: boolean
 }
 
@@ -217,7 +217,7 @@ export function newScheduleEntry(item: ScheduledItem): ScheduleEntry {
     notBefore: 0,
     earlyDue: NEVER,
     earlyWaits: false,
-    pollAgainSoon: false,
+    againAfterMs: NEVER,
     removed: false,
   }
 }
@@ -232,11 +232,11 @@ function nextTurn({ due, item: { intervalMs } }: ScheduleEntry, now: number): nu
 }
 
 /** When an item that is not running can have an early turn; `NEVER` if its next regular turn comes sooner. */
-function earlyTurn(entry: ScheduleEntry, now: number): number {
+function earlyTurn(entry: ScheduleEntry, now: number, retryMs: number): number {
   const { due, notBefore, item } = entry
   const waits = entry.earlyWaits || (entry.waitingSince !== null && notBefore <= now)
   if (entry.removed || waits || item.onDemandOnly === true) return NEVER
-  const at = Math.max(now, entry.startedAt + item.retryMs, notBefore)
+  const at = Math.max(now, entry.startedAt + Math.min(retryMs, item.retryMs), notBefore)
   // Regular turns before `notBefore` are skipped.
   const turn = due + Math.max(0, Math.ceil((notBefore - due) / item.intervalMs)) * item.intervalMs
   return at < turn && at < entry.earlyDue ? at : NEVER

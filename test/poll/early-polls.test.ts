@@ -240,6 +240,41 @@ describe('an item that is wanted soon', () => {
   })
 })
 
+describe('a witness', () => {
+  const suspect: ScheduledItem = { key: 'suspect', intervalMs: INTERVAL_MS / 4, retryMs: QUARTER_MS / 4, limits: [] }
+
+  test('that is polled seldom is polled as soon as the suspect would be', async () => {
+    const made = world([...items(1), suspect])
+    await made.clock.advance(100)
+
+    made.scheduler.pollSoon('e0', 'suspect')
+    await made.clock.advance(INTERVAL_MS)
+
+    expect(quarters(made)).toEqual([0, expect.closeTo(0.25, 1), 4])
+  })
+
+  test('that is polled often keeps its own pace', async () => {
+    const made = world([...items(1), suspect])
+    await made.clock.advance(0.7 * QUARTER_MS)
+
+    made.scheduler.pollSoon('suspect', 'e0')
+    await made.clock.advance(QUARTER_MS)
+
+    expect(quarters(made, 'suspect')).toEqual([0, expect.closeTo(0.25, 1), expect.closeTo(1, 1)])
+  })
+
+  test('that is running is polled once more, as soon as the suspect would be', async () => {
+    const made = world([...items(1), suspect], { poll: () => ({ durationMs: QUARTER_MS / 2 }) })
+    await made.clock.advance(100)
+
+    made.scheduler.pollSoon('e0')
+    made.scheduler.pollSoon('e0', 'suspect')
+    await made.clock.advance(INTERVAL_MS)
+
+    expect(quarters(made)).toEqual([0, expect.closeTo(0.5, 1), 4])
+  })
+})
+
 describe('early turns and regular turns', () => {
   test('a thousand early turns at once have a pace of their own and delay no regular turn', async () => {
     const made = world(items(1000), { concurrency: 2000 })

@@ -101,19 +101,57 @@ describe('our own network', () => {
     }
   })
 
-  test('works while a host nearby answers: the only provider is down when it does not', async () => {
-    const stage = stageOf([
-      { name: 'near', host: '10.0.0.1' },
-      { name: 'far', host: 'rpc.example.com' },
-    ])
-    await stage.pass(5 * MINUTE)
-    fail(stage, ['far'], { kind: 'timeout', afterMs: 5000 })
-    await stage.until(() => stage.state(key('far')) === 'down', 4 * INTERVAL)
-    await stage.pass(HOUR)
+  test.each([
+    ['near', '10.0.0.1', INTERVAL],
+    ['near', '10.0.0.1', HOUR],
+    ['distant', 'node.example.net', HOUR],
+  ])(
+    'works while the only other host, a %s one (%s), answers every %i ms: the provider is down when it does not',
+    async (_place, host, intervalMs) => {
+      const stage = stageOf([
+        { name: 'other', host, intervalMs },
+        { name: 'provider', host: 'rpc.example.com' },
+      ])
+      await stage.pass(84 * MINUTE)
+      fail(stage, ['provider'], { kind: 'timeout', afterMs: 5000 })
+      await stage.until(() => stage.state(key('provider')) === 'down', 3 * INTERVAL)
+      const polls = stage.pollsOf(key('other')).length
+      for (let passed = 0; passed < HOUR; passed += INTERVAL) {
+        await stage.pass(INTERVAL)
+        expect(states(stage, ['other', 'provider'])).toEqual(['up', 'down'])
+      }
 
-    expect([states(stage, ['near', 'far']), stage.impaired()]).toEqual([['up', 'down'], []])
-    expect(stage.incidents()).toMatchObject([{ endpoint: 'far', closedAt: null }])
-  })
+      expect(stage.pollsOf(key('other')).length - polls).toBeLessThanOrEqual(HOUR / intervalMs + 5)
+      expect(stage.impaired()).toEqual([])
+      expect(stage.incidents()).toMatchObject([{ endpoint: 'provider', closedAt: null }])
+    },
+  )
+
+  test.each([
+    ['near', '10.0.0.1'],
+    ['distant', 'node.example.net'],
+  ])(
+    'is down for a minute while the only other host, a %s one (%s), is polled every hour: no endpoint is blamed',
+    async (_place, host) => {
+      const names = ['other', 'provider']
+      const stage = stageOf([
+        { name: 'other', host, intervalMs: HOUR },
+        { name: 'provider', host: 'rpc.example.com' },
+      ])
+      for (let time = 0; time < 40; time++) {
+        await stage.pass((62 + time) * MINUTE + 7 * time * SECOND)
+        fail(stage, names, GONE[time % 2]!)
+        await stage.pass(MINUTE)
+        heal(stage, names)
+      }
+      await stage.pass(MINUTE)
+      expect(stage.state(key('provider'))).toBe('up')
+      await stage.pass(HOUR)
+
+      expect(states(stage, names)).toEqual(['up', 'up'])
+      expectNobody(stage)
+    },
+  )
 
   test('works while distant nodes answer: a node on this machine that does not answer is down', async () => {
     const stage = stageOf([{ name: 'own', host: '127.0.0.1' }, ...THREE])

@@ -358,7 +358,7 @@ export function createStage(options: StageOptions = {}): Stage {
       },
     },
     metrics: { checkFinished() {} },
-    pollSoon: (key) => scheduler.pollSoon(key),
+    pollSoon: (key, suspect) => scheduler.pollSoon(key, suspect),
     clock,
     log,
   })
