@@ -191,6 +191,21 @@ describe('the fault of a host that was not reached', () => {
     expect(ownNetwork.outage()).toBeNull()
   })
 
+  test('an outage is over once none of its hosts is polled any more, while others are', () => {
+    for (const [outcome, others] of [
+      ['unreached', ['127.0.0.1']],
+      ['dns', ['198.51.100.1', '198.51.100.2']],
+    ] as const) {
+      const { ownNetwork, poll } = scene('a', 'b', ...others)
+      for (const name of ['a', 'b']) poll(name, outcome)
+      expect(ownNetwork.outage()).toEqual({ dns: outcome === 'dns', hosts: 2 })
+
+      ownNetwork.configure(others.map(at), 3 * INTERVAL)
+
+      expect(ownNetwork.outage()).toBeNull()
+    }
+  })
+
   test('a dead endpoint on each of two hosts that otherwise answer is no outage of ours', () => {
     const { ownNetwork, poll } = scene('a', 'b')
     for (let round = 0; round < 5; round++) {

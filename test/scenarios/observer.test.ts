@@ -177,6 +177,21 @@ describe('our own network', () => {
     expectNobody(stage)
   })
 
+  test('is down when the distant endpoints are removed: that is no reason any more, while a node on this machine answers', async () => {
+    const own = { name: 'own', host: '127.0.0.1' }
+    const stage = stageOf([own, ...THREE])
+    await stage.pass(5 * MINUTE)
+    fail(stage, THREE, { kind: 'timeout', afterMs: 5000 })
+    await stage.pass(MINUTE)
+    expect(stage.impaired()).toHaveLength(1)
+
+    stage.reconfigure([{ name: 'ethereum', endpoints: [own] }])
+    await stage.pass(MINUTE)
+
+    expect([stage.state(key('own')), stage.impaired()]).toEqual(['up', []])
+    expectNobody(stage)
+  })
+
   test('works when one name of three cannot be resolved: that endpoint is down', async () => {
     const stage = stageOf(THREE)
     await stage.pass(5 * MINUTE)

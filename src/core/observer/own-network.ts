@@ -193,8 +193,8 @@ export function createOwnNetwork(): OwnNetwork {
       const wanted = new Set(configured.map(({ host }) => host))
       for (const host of hosts.values()) if (!wanted.has(host.location.host)) remove(host)
       for (const location of configured) hostAt(location)
-      // A member of a cluster without a network to poll knows nothing, and nothing could end what it last knew.
-      if (hosts.size === 0) for (const group of groups) group.isDown = false
+      // No poll ends the outage of a group without hosts: they were removed, or another member of a cluster polls them.
+      for (const group of groups) group.isDown &&= group.unreachable.size > 1
     },
 
     outage() {
