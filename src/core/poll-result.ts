@@ -1,5 +1,5 @@
 import type { CheckName, Endpoint } from './endpoint.ts'
-import type { Failure } from './failure.ts'
+import { FAILURES, type Failure } from './failure.ts'
 import type { Shard } from './network.ts'
 import type { UnixMs } from './time.ts'
 
@@ -55,10 +55,23 @@ export function checkOutcome(result: PollResult, check: CheckName): Outcome<unkn
   return { ...(failed ?? first).outcome, durationMs }
 }
 
+/** Whether any byte arrived from the host; `dns`: its name was not resolved. An error is an answer, too. */
+export function reachOf(outcome: Outcome<unknown>): 'yes' | 'no' | 'dns' {
+  return outcome.ok ? 'yes' : FAILURES[outcome.failure.kind].reached
+}
+
+/** Whether the host was reached by at least one check. */
+export function isAnswered(result: PollResult): boolean {
+  return outcomesOf(result).some((outcome) => reachOf(outcome) === 'yes')
+}
+
 /** Whether a check failed because our own machine is out of resources: that says nothing about the node. */
-export function isOwnFault({ liveness, heads }: PollResult): boolean {
-  const outcomes = [...(liveness === null ? [] : [liveness]), ...heads.map(({ outcome }) => outcome)]
-  return outcomes.some((outcome) => !outcome.ok && outcome.failure.kind === 'local-resources')
+export function isOwnFault(result: PollResult): boolean {
+  return outcomesOf(result).some((outcome) => !outcome.ok && outcome.failure.kind === 'local-resources')
+}
+
+function outcomesOf({ liveness, heads }: PollResult): readonly Outcome<unknown>[] {
+  return [...(liveness === null ? [] : [liveness]), ...heads.map(({ outcome }) => outcome)]
 }
 
 /** The newest block that an endpoint reports. */

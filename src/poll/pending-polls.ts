@@ -131,7 +131,7 @@ export interface Witness {
   readonly key: EndpointKey
   readonly endpoint: { readonly intervalMs: number }
   readonly at: HostLocation
-  /** Whether its latest poll was answered. */
+  /** Whether its host answered its latest poll, be it with an error. */
   readonly answers: boolean
 }
 

@@ -2,7 +2,7 @@ import type { Clock } from '../clock.ts'
 import { type Endpoint, type EndpointKey, networkOf } from '../core/endpoint.ts'
 import { FAILURES } from '../core/failure.ts'
 import type { ObservedPoll, Observer } from '../core/observer/observer.ts'
-import type { PollResult, ShardHead } from '../core/poll-result.ts'
+import { isAnswered, type PollResult, type ShardHead } from '../core/poll-result.ts'
 import type { UnixMs } from '../core/time.ts'
 import { waitMs } from '../core/verdict/assess.ts'
 import { severity, type Verdict } from '../core/verdict/condition.ts'
@@ -240,7 +240,7 @@ const NO_WAIT = Object.freeze({ waitMs: 0 })
 
 function noteAnswers({ entry, result, startedAt }: CompletedPoll): void {
   const { heads, liveness } = result
-  entry.answers = heads.some(({ outcome }) => outcome.ok) || liveness?.ok === true
+  entry.answers = isAnswered(result)
   if (liveness === null) {
     // Of a node that is out of reach nothing is known any more: the next poll makes all checks.
     if (heads.length > 0 && heads.every(isUnreached)) entry.livenessAt = null

@@ -127,6 +127,29 @@ describe('our own network', () => {
     },
   )
 
+  test.each<Failure>([
+    { kind: 'http', status: 403 },
+    { kind: 'rpc', code: -32000, message: 'expired key' },
+  ])(
+    'works while the only other host answers with errors: the provider is down when it does not answer (%o)',
+    async (failure) => {
+      const stage = stageOf([
+        { name: 'other', intervalMs: HOUR },
+        { name: 'provider', intervalMs: INTERVAL },
+      ])
+      fail(stage, ['other'], failure)
+      await stage.pass(144 * MINUTE)
+      fail(stage, ['provider'], REFUSED)
+      await stage.until(() => stage.state(key('provider')) === 'down', 3 * INTERVAL)
+      for (let passed = 0; passed < HOUR; passed += INTERVAL) {
+        await stage.pass(INTERVAL)
+        expect(states(stage, ['other', 'provider'])).toEqual(['down', 'down'])
+      }
+
+      expect(stage.codes(key('other'))).toEqual(['bad-answer'])
+    },
+  )
+
   test.each([
     ['near', '10.0.0.1'],
     ['distant', 'node.example.net'],

@@ -1,7 +1,7 @@
 import { endpointKey } from '../endpoint.ts'
-import { FAILURES, isWithoutRoute } from '../failure.ts'
+import { isWithoutRoute } from '../failure.ts'
 import type { HostLocation } from '../host-location.ts'
-import type { Outcome, PollResult } from '../poll-result.ts'
+import { type Outcome, type PollResult, reachOf } from '../poll-result.ts'
 import { humanDuration } from '../time.ts'
 import { createCpuWaits } from './cpu-waits.ts'
 import { createOwnNetwork, type HostPoll } from './own-network.ts'
@@ -154,7 +154,7 @@ function endingOf({ heads, liveness }: PollResult): Ending {
     if (!outcome.ok && outcome.failure.kind === 'local-resources')
       return { kind: 'own-fault', code: outcome.failure.code }
     if (!outcome.ok && isWithoutRoute(outcome.failure)) unrouted++
-    const reached = outcome.ok ? 'yes' : FAILURES[outcome.failure.kind].reached
+    const reached = reachOf(outcome)
     if (reached === 'yes') answered++
     else if (reached === 'dns') unresolved++
   }
