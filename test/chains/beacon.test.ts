@@ -56,6 +56,8 @@ test.each<[string, Scripted | Failure, string]>([
 
   expect(requests).toHaveLength(1)
   expect(reading).toMatchObject({ ok: true, value: { report: { state: 'down', reason } } })
+  const [check] = valueOf(ask([health])).checks
+  expect([check?.error, check?.checkedAt === null]).toEqual([expect.any(String), !('body' in health)])
 })
 
 test.each<Failure>([

@@ -4,10 +4,11 @@ import type { Failure } from '../../src/core/failure.ts'
 import { locationOf } from '../../src/core/host-location.ts'
 import { createObserver, type ObservedPoll, type Observer } from '../../src/core/observer/observer.ts'
 import type { PollResult } from '../../src/core/poll-result.ts'
-import { bad, endpoint, good, head, liveness, pollResult } from '../support/network.ts'
+import { bad, endpoint, good, head, liveness, nodeCheck, pollResult } from '../support/network.ts'
 
 const INTERVAL = 10_000
 const of = endpoint('a')
+const UNANSWERED = { healthy: false, error: 'no complete answer within 5 s' }
 const well = { heads: [{ shard: null, outcome: good(head(1000, 0)) }] }
 const failed = (failure: Failure) => ({ heads: [{ shard: null, outcome: bad(failure) }] })
 
@@ -76,6 +77,23 @@ describe('the validity of a poll', () => {
     expect(ended(observer, poll('b', 5000, 11_000))).toBe('untimed')
     expect(ended(observer, poll('c', 11_001, 11_100))).toBe('valid')
     expect(observer.reasons(11_100)).toEqual(['this process stood still for 5 s'])
+  })
+
+  test.each([
+    ['without a response to a question about its state', nodeCheck('health', UNANSWERED), 'own-fault'],
+    ['with bad news', nodeCheck('health', { ...UNANSWERED, checkedAt: 10_500 }), 'untimed'],
+    ['with all answers', nodeCheck('health'), 'untimed'],
+  ])('while the process stood still, an answer %s: %#', (_title, check, expected) => {
+    const observer = scene()
+    observer.stalled(6000, 11_000)
+    const report = { sync: null, peers: null, client: null, consensus: null }
+
+    const asked = { ...well, liveness: good(liveness(null, { checks: [check], report })) }
+    expect(ended(observer, poll('a', 5000, 11_000, asked))).toBe(expected)
+    expect(ended(observer, poll('a', 11_001, 11_100, asked))).toBe('valid')
+    // Such checks are the node's own.
+    const told = { ...well, liveness: good(liveness(0, { checks: [check] })) }
+    expect(ended(observer, poll('b', 5000, 11_000, told))).toBe('untimed')
   })
 
   test('a stall of less than half a second changes nothing', () => {

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { Failure } from '../../src/core/failure.ts'
+import { liveness as livenessAt, nodeCheck } from '../support/network.ts'
 import { createStage, type Stage, type StageEndpoint, type StageNetwork, type StageOptions } from '../support/stage.ts'
 
 /** Whether the nodes or we ourselves are at fault. The title of each test is its ground truth. */
@@ -456,6 +457,36 @@ describe('this process', () => {
       expectNobody(stage)
     },
   )
+
+  test('stands still while a consensus node answers: neither that node nor its endpoint is blamed', async () => {
+    const sync = { isSyncing: false, remainingBlocks: null }
+    const consensus = {
+      state: 'down',
+      reason: 'no complete answer within 5 s',
+      remainingSlots: null,
+      peers: null,
+    } as const
+    const unanswered = nodeCheck('/eth/v1/node/health', { healthy: false, error: consensus.reason })
+    let isHeld = false
+    const liveness = (now: number) =>
+      isHeld
+        ? livenessAt(now, { healthy: false, checks: [unanswered], report: { sync, peers: 9, client: null, consensus } })
+        : livenessAt(now)
+    const stage = stageOf(THREE, { thresholds: { failAfter: 1 }, endpoint: { checks: ['liveness', 'head'] } })
+    for (const name of THREE) stage.set(key(name), { latencyMs: 1500, liveness })
+    await stage.pass(5 * MINUTE)
+    for (let time = 0; time < 10; time++) {
+      isHeld = true
+      stage.clock.blockLoop(3000)
+      await stage.pass(SECOND)
+      isHeld = false
+      await stage.pass(13_370)
+    }
+    await stage.pass(MINUTE)
+
+    expect(states(stage, THREE)).toEqual(['up', 'up', 'up'])
+    expectNobody(stage)
+  })
 
   test('stands still while a node dies: the node is down two valid polls later', async () => {
     const stage = stageOf(THREE)

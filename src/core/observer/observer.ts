@@ -158,9 +158,15 @@ function endingOf({ heads, liveness }: PollResult): Ending {
     if (reached === 'yes') answered++
     else if (reached === 'dns') unresolved++
   }
-  if (answered === checks) return ALL_ANSWERED
+  if (answered === checks && !hasUnanswered(liveness)) return ALL_ANSWERED
   if (answered > 0) return { kind: 'answered', partly: true }
   return { kind: unresolved === checks ? 'dns' : 'unreached', hasNoRoute: unrouted === checks }
+}
+
+/** Whether a question about the node's state had no response, such as one to its consensus node. */
+function hasUnanswered(liveness: PollResult['liveness']): boolean {
+  if (liveness?.ok !== true || liveness.value.report === undefined) return false
+  return liveness.value.checks.some(({ error, checkedAt }) => error !== null && checkedAt === null)
 }
 
 function attemptOf(ending: Exclude<Ending, { kind: 'own-fault' }>): Pick<HostPoll, 'outcome' | 'hasNoRoute'> {
