@@ -3,7 +3,7 @@ import { setMaxListeners } from 'node:events'
 import { systemClock } from '../clock.ts'
 import { channelOf } from '../notify/channel-table.ts'
 import { deliver } from '../notify/deliver.ts'
-import { createHttpDelivery } from '../notify/http-delivery.ts'
+import { createHttpDelivery, errorOf } from '../notify/http-delivery.ts'
 import { say } from '../notify/wording.ts'
 import { readConfig } from './check-config.ts'
 import { type CommandIo, EXIT } from './io.ts'
@@ -46,13 +46,16 @@ export async function notifyTest(
         saysBoth: false,
       } as const
       const said = say({ ...message, reports: [], text }, server.publicUrl)
-      const delivered = await deliver(channelOf(settings), said, { http, clock: systemClock, signal: io.signal })
-      return { name: settings.name, delivered }
+      const delivered = await deliver(channelOf(settings), said, {
+        http,
+        deferred: new Map(),
+        clock: systemClock,
+        signal: io.signal,
+      })
+      return { name: settings.name, error: errorOf(delivered) }
     }),
   )
   http.close()
-  for (const { name, delivered } of outcomes) {
-    io.out(delivered.result === 'sent' ? `${name}: sent` : `${name}: failed: ${delivered.error}`)
-  }
-  return chosen.length > 0 && outcomes.every(({ delivered }) => delivered.result === 'sent') ? EXIT.ok : EXIT.degraded
+  for (const { name, error } of outcomes) io.out(error === null ? `${name}: sent` : `${name}: failed: ${error}`)
+  return chosen.length > 0 && outcomes.every(({ error }) => error === null) ? EXIT.ok : EXIT.degraded
 }

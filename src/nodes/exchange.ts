@@ -19,6 +19,11 @@ export class Exchange implements Dispatcher.DispatchHandler {
   #ended = false
   stage: Stage = 'unsent'
 
+  /** `null` before the whole head was received. */
+  get head(): ResponseHead | null {
+    return this.#status === 0 ? null : { status: this.#status, headers: this.#headers }
+  }
+
   constructor(connection: Connection, body: ResponseBody, settle: (ending: Ending) => void) {
     this.#connection = connection
     this.#body = body
@@ -101,10 +106,13 @@ export type Ending =
   | { readonly ok: true; readonly raw: RawResponse }
   | { readonly ok: false; readonly error: NodeJS.ErrnoException; readonly stage: Stage; readonly reused: boolean }
 
-export interface RawResponse {
+export interface ResponseHead {
   readonly status: number
   /** Alternating names and values, as sent. */
   readonly headers: readonly Buffer[]
+}
+
+export interface RawResponse extends ResponseHead {
   readonly body: Buffer
 }
 

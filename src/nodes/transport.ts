@@ -5,7 +5,7 @@ import type { UnixMs } from '../core/time.ts'
 import type { NodeAddress } from './address.ts'
 import { type Connection, type ConnectionPool, createConnectionPool, type GiveConnection } from './connection-pool.ts'
 import type { Deadline } from './deadline.ts'
-import { type Ending, Exchange, type RawResponse, ResponseBody, type Stage } from './exchange.ts'
+import { type Ending, Exchange, type RawResponse, ResponseBody, type ResponseHead, type Stage } from './exchange.ts'
 import { MAX_INCOMING_BYTES, MemoryBudget } from './limits.ts'
 import { isKeepAliveRace, transportFailure } from './transport-failure.ts'
 
@@ -96,7 +96,14 @@ export function createTransport({
       }
       function fail(failure: Failure): void {
         deadline.unwatch(giveUp)
-        done({ ok: false, failure, stage: exchange?.stage ?? 'unsent', waitedMs, requests })
+        done({
+          ok: false,
+          failure,
+          stage: exchange?.stage ?? 'unsent',
+          head: exchange?.head ?? null,
+          waitedMs,
+          requests,
+        })
       }
       function countSent(): void {
         if (exchange?.stage !== 'unsent') requests++
@@ -153,7 +160,7 @@ export interface TransportRequest {
 export type Exchanged = Effort &
   (
     | { readonly ok: true; readonly raw: RawResponse }
-    | { readonly ok: false; readonly failure: Failure; readonly stage: Stage }
+    | { readonly ok: false; readonly failure: Failure; readonly stage: Stage; readonly head: ResponseHead | null }
   )
 
 export interface Effort {

@@ -2,19 +2,19 @@ import { placeOf } from '../log.ts'
 import { isMail } from './channel.ts'
 import type { Channel } from './channel-table.ts'
 import type { Delivered, HttpDelivery } from './http-delivery.ts'
-import { type MailClock, sendMail } from './mail-delivery.ts'
+import { type Deferred, type MailClock, sendMail } from './mail-delivery.ts'
 import type { Said } from './wording.ts'
 
-/** Sends a message through a channel once; never rejects. Of several receivers, one must accept it. */
+/** Sends a message through a channel once; never rejects. Of several instances, one must accept it. */
 export async function deliver(
   channel: Channel,
   said: Said,
-  { http, clock, signal }: { readonly http: HttpDelivery; readonly clock: MailClock; readonly signal: AbortSignal },
+  { http, deferred, clock, signal }: DeliverDeps,
 ): Promise<Delivered> {
   try {
     const { ca } = channel.settings
     const rendered = channel.render(said)
-    if (isMail(rendered)) return await sendMail(rendered, { ca, clock, signal })
+    if (isMail(rendered)) return await sendMail(rendered, { ca, deferred, clock, signal })
     return bestOf(await Promise.all(rendered.map((request) => http.send(request, signal, ca))))
   } catch (error) {
     // What cannot be rendered or is no valid request now is none later either. Its message may hold a secret.
@@ -22,8 +22,18 @@ export async function deliver(
   }
 }
 
-/** The outcome of requests to equal receivers. */
+interface DeliverDeps {
+  readonly http: HttpDelivery
+  readonly deferred: Deferred
+  readonly clock: MailClock
+  readonly signal: AbortSignal
+}
+
+/** The outcome of requests to equal instances. */
 export function bestOf(outcomes: readonly Delivered[]): Delivered {
-  const best = outcomes.find(({ result }) => result === 'sent') ?? outcomes.find(({ result }) => result === 'retried')
-  return best ?? outcomes[0] ?? { result: 'rejected', error: 'there is no receiver' }
+  const failed = outcomes.flatMap((outcome) => (outcome.result === 'sent' ? [] : outcome))
+  const [first = { result: 'rejected', error: 'there is no receiver' }] = failed
+  if (failed.length === outcomes.length) return failed.find(({ result }) => result === 'retried') ?? first
+  if (failed.length === 0) return { result: 'sent' }
+  return { result: 'sent', missed: `${failed.length} of ${outcomes.length} instances: ${first.error}` }
 }

@@ -11,9 +11,15 @@ import { plain } from './wording.ts'
 
 /** How a receiver answered. `error` is in words, without secrets. */
 export type Delivered =
-  | { readonly result: 'sent' }
+  /** `missed`: why not all of several receivers have accepted it. */
+  | { readonly result: 'sent'; readonly missed?: string }
   | { readonly result: 'rejected'; readonly error: string }
   | { readonly result: 'retried'; readonly error: string; readonly retryAfterMs: number | null }
+
+/** `null` if every receiver has accepted it. */
+export function errorOf(delivered: Delivered): string | null {
+  return delivered.result === 'sent' ? (delivered.missed ?? null) : delivered.error
+}
 
 /** Sends one HTTP request; never rejects. */
 export interface HttpDelivery {
@@ -41,12 +47,13 @@ export function createHttpDelivery({ clock, lookup = null }: HttpDeliveryDeps): 
         const request = { method, path, body: method === 'GET' ? null : body }
         transport.exchange(address, request, deadline, (exchanged) => {
           deadline.end()
-          if (!exchanged.ok) {
-            return resolve({ result: 'retried', error: describeFailure(exchanged.failure), retryAfterMs: null })
-          }
-          const { status, headers: answered, body: words } = exchanged.raw
+          // The status is the answer, however long the words after it are.
+          const head = exchanged.ok ? exchanged.raw : exchanged.head
+          const failure = exchanged.ok ? '' : describeFailure(exchanged.failure)
+          if (head === null) return resolve({ result: 'retried', error: failure, retryAfterMs: null })
+          const { status, headers: answered } = head
           if (status >= 200 && status < 300) return resolve({ result: 'sent' })
-          const said = redact(plain(words.toString('utf8')), MAX_WORDS)
+          const said = exchanged.ok ? redact(plain(exchanged.raw.body.toString('utf8')), MAX_WORDS) : failure
           const error = `answered HTTP ${status}${said === '' ? '' : `: ${said}`}`
           if (isFinal(status)) return resolve({ result: 'rejected', error })
           const date = readHttpDate(headerOf(answered, 'date'))

@@ -18,10 +18,14 @@ const MAX_WORDS = 300
 
 export type MailClock = Pick<Clock, 'after' | 'monotonic'>
 
-/** Sends one mail over a connection of its own; never rejects. */
+/** Recipients that the server has not accepted yet, of mails that others have got, by `Message-ID`. */
+export type Deferred = Map<string, readonly string[]>
+const MAX_DEFERRED = 256
+
+/** Sends one mail over a connection of its own; never rejects. What is tried again goes only to those who have not got it. */
 export async function sendMail(
   { smtp, references, ...mail }: Omit<Mail, 'kind'>,
-  { ca, clock, signal }: { readonly ca: string | null; readonly clock: MailClock; readonly signal: AbortSignal },
+  { ca, deferred, clock, signal }: MailDeps,
 ): Promise<Delivered> {
   // Loaded with the first mail: it takes a tenth of the daemon's start, and most have no such channel.
   const { createTransport } = await import('nodemailer')
@@ -41,30 +45,63 @@ export async function sendMail(
     disableFileAccess: true,
     disableUrlAccess: true,
   })
+  // As SASL's PLAIN sends it (RFC 4616): a server may repeat the line.
+  const login = new Secret(`\0${decoded(url.username)}\0${decoded(url.password)}`)
+  const redact = createRedact({ url: smtp, headers: hasPassword ? { login } : {}, tls: NO_TLS, rpcPath: '' })
   const deadline = new Deadline(clock, TIMEOUT_MS, signal)
   const ending = new AbortController()
   if (deadline.passed) ending.abort()
   deadline.watch(() => ending.abort())
+  const { messageId } = mail
+  const to = deferred.get(messageId) ?? mail.to
   try {
-    await transport.sendMail({
+    const { rejected, rejectedErrors = [] } = await transport.sendMail({
       ...mail,
+      envelope: { from: mail.from, to: [...to] },
       signal: ending.signal,
       to: [...mail.to],
       references,
       inReplyTo: references,
       headers: { 'Auto-Submitted': 'auto-generated' },
     })
-    return { result: 'sent' }
+    deferred.delete(messageId)
+    const [refusal, ...others] = rejectedErrors.map((error) => outcomeOf(error, redact))
+    if (refusal === undefined) return { result: 'sent' }
+    const later = [refusal, ...others].find(({ result }) => result === 'retried')
+    if (later === undefined) return missedBy(rejected.length, to, refusal)
+    defer(deferred, messageId, rejected)
+    return later
   } catch (error) {
-    // As SASL's PLAIN sends it (RFC 4616): a server may repeat the line.
-    const login = new Secret(`\0${decoded(url.username)}\0${decoded(url.password)}`)
-    const redact = createRedact({ url: smtp, headers: hasPassword ? { login } : {}, tls: NO_TLS, rpcPath: '' })
-    return outcomeOf(error, redact)
+    const outcome = outcomeOf(error, redact)
+    if (outcome.result === 'retried' || !deferred.delete(messageId)) return outcome
+    return missedBy(to.length, mail.to, outcome)
   } finally {
     deadline.end()
     transport.close()
   }
 }
+
+interface MailDeps {
+  readonly ca: string | null
+  readonly deferred: Deferred
+  readonly clock: MailClock
+  readonly signal: AbortSignal
+}
+
+/** The other recipients have got it. */
+function missedBy(count: number, of: readonly string[], { error }: Refused): Delivered {
+  return { result: 'sent', missed: `${count} of ${of.length} recipients: ${error}` }
+}
+
+function defer(deferred: Deferred, messageId: string, recipients: readonly string[]): void {
+  deferred.set(messageId, recipients)
+  for (const oldest of deferred.keys()) {
+    if (deferred.size <= MAX_DEFERRED) return
+    deferred.delete(oldest)
+  }
+}
+
+type Refused = Exclude<Delivered, { readonly result: 'sent' }>
 
 interface SmtpError {
   readonly code?: string
@@ -75,7 +112,7 @@ interface SmtpError {
 }
 
 /** SMTP's 5xx is final, but a wrong password or certificate may be put right within the day. */
-function outcomeOf(error: unknown, redact: Redact): Delivered {
+function outcomeOf(error: unknown, redact: Redact): Refused {
   const { code = 'unknown', responseCode, response = '' } = (error ?? {}) as SmtpError
   if (responseCode === undefined) return { result: 'retried', error: wordsOf(error as SmtpError), retryAfterMs: null }
   const said = redact(plain(response).replace(/^\d{3}[ -]/, ''), MAX_WORDS)

@@ -1,5 +1,5 @@
 import type { Clock, Timer } from '../clock.ts'
-import type { Delivered } from './http-delivery.ts'
+import { type Delivered, errorOf } from './http-delivery.ts'
 import type { Message, Notification, Result } from './notification.ts'
 import type { Outbox } from './outbox.ts'
 
@@ -119,10 +119,10 @@ export function createSender(deps: SenderDeps): Sender {
   function note(delivered: Delivered): void {
     const now = clock.now()
     const before = health
-    health =
-      delivered.result === 'sent'
-        ? { ...health, failing: false, lastError: null, lastSentAt: now }
-        : { ...health, failing: true, lastError: delivered.error, lastFailedAt: now }
+    const lastError = errorOf(delivered)
+    if (delivered.result === 'sent') health = { ...health, lastSentAt: now }
+    if (lastError !== null) health = { ...health, lastFailedAt: now }
+    health = { ...health, failing: lastError !== null, lastError }
     if (before.failing !== health.failing) deps.onHealth(health)
   }
 

@@ -46,6 +46,16 @@ describe('a request to a service', () => {
   })
 
   test.each([
+    [200, { result: 'sent' }],
+    [404, { result: 'rejected', error: expect.stringContaining('answered HTTP 404: ') }],
+    [503, { result: 'retried', error: expect.stringContaining('answered HTTP 503: ') }],
+  ])('is settled by the status %i, however long the page after it is', async (status, expected) => {
+    expect(await send((_request, response) => response.writeHead(status).end('x'.repeat(200_000)))).toMatchObject(
+      expected,
+    )
+  })
+
+  test.each([
     [500, {}, null],
     [302, { location: 'https://example.org' }, null],
     [408, {}, null],
@@ -85,6 +95,7 @@ describe('a request to a service', () => {
 })
 
 interface Received {
+  readonly to: readonly string[]
   readonly text: string
   readonly secure: boolean
   readonly user: string | null
@@ -105,7 +116,8 @@ async function smtp(options: SMTPServerOptions = {}): Promise<{ readonly port: n
       })
       stream.on('end', () => {
         const user = typeof session.user === 'string' ? session.user : null
-        mails.push({ text, secure: session.secure, user })
+        const to = session.envelope.rcptTo.map(({ address }) => address)
+        mails.push({ to, text, secure: session.secure, user })
         callback(null)
       })
     },
@@ -130,7 +142,8 @@ function mailTo(smtpUrl: string) {
   }
 }
 
-const mail = (of: ReturnType<typeof mailTo>) => sendMail(of, { ca: null, clock: systemClock, signal: NEVER })
+const mail = (of: ReturnType<typeof mailTo>) =>
+  sendMail(of, { ca: null, deferred: new Map(), clock: systemClock, signal: NEVER })
 
 /** A mail server that says hello and then no more than one byte a second. */
 async function tarpit(): Promise<{ readonly port: number; readonly open: () => number }> {
@@ -203,7 +216,7 @@ describe('a mail', () => {
     const to = mailTo(`smtp://127.0.0.1:${port}`)
 
     const unknown = await mail(to)
-    const known = await sendMail(to, { ca: authority.ca, clock: systemClock, signal: NEVER })
+    const known = await sendMail(to, { ca: authority.ca, deferred: new Map(), clock: systemClock, signal: NEVER })
 
     expect(unknown).toMatchObject({ error: expect.stringContaining('not signed by a trusted authority') })
     expect([known.result, mails.map(({ secure }) => secure)]).toEqual(['sent', [true]])
@@ -222,6 +235,41 @@ describe('a mail', () => {
     expect(JSON.stringify(outcome)).toContain('SMTP 550')
   })
 
+  test('that only some recipients get now is tried again for the others only', async () => {
+    let asked = 0
+    const { port, mails } = await smtp({
+      disabledCommands: ['STARTTLS'],
+      onRcptTo({ address }, _session, callback) {
+        const isLate = address === 'night@example.org' && asked++ === 0
+        callback(isLate ? Object.assign(new Error('come back later'), { responseCode: 450 }) : null)
+      },
+    })
+    const deferred = new Map()
+    const deps = { ca: null, deferred, clock: systemClock, signal: NEVER }
+    const to = { ...mailTo(`smtp://127.0.0.1:${port}`), to: ['day@example.org', 'night@example.org'] }
+
+    const first = await sendMail(to, deps)
+    const second = await sendMail(to, deps)
+
+    expect(first).toMatchObject({ result: 'retried', error: expect.stringContaining('come back later') })
+    expect(second).toEqual({ result: 'sent' })
+    expect(mails.map(({ to: got }) => got)).toEqual([['day@example.org'], ['night@example.org']])
+    expect(deferred.size).toBe(0)
+  })
+
+  test('that a recipient does not exist for is sent to the others, and says so', async () => {
+    const { port, mails } = await smtp({
+      disabledCommands: ['STARTTLS'],
+      onRcptTo: ({ address }, _session, callback) =>
+        callback(address.startsWith('typo') ? Object.assign(new Error('no such user'), { responseCode: 550 }) : null),
+    })
+
+    const outcome = await mail({ ...mailTo(`smtp://127.0.0.1:${port}`), to: ['day@example.org', 'typo@example.org'] })
+
+    expect(outcome).toEqual({ result: 'sent', missed: expect.stringMatching(/^1 of 2 recipients: .*no such user/) })
+    expect(mails.map(({ to: got }) => got)).toEqual([['day@example.org']])
+  })
+
   test('cannot get a header from its subject', async () => {
     const { port, mails } = await smtp({ disabledCommands: ['STARTTLS'] })
 
@@ -235,7 +283,12 @@ describe('a mail', () => {
     const clock = createFakeClock()
     const stopping = new AbortController()
 
-    const outcome = sendMail(mailTo(`smtp://127.0.0.1:${port}`), { ca: null, clock, signal: stopping.signal })
+    const outcome = sendMail(mailTo(`smtp://127.0.0.1:${port}`), {
+      ca: null,
+      deferred: new Map(),
+      clock,
+      signal: stopping.signal,
+    })
     await until(() => open() === 1, 'it is connected')
     await clock.advance(30_000)
 
@@ -254,6 +307,7 @@ describe('a mail', () => {
 
     const outcome = sendMail(mailTo(`smtp://127.0.0.1:${port}`), {
       ca: null,
+      deferred: new Map(),
       clock: createFakeClock(),
       signal: stopping.signal,
     })

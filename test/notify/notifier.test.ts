@@ -537,6 +537,19 @@ test('the heartbeat beats however often the configuration is reloaded', async ()
   await until(() => typeof notifier.status().heartbeat?.lastSentAt === 'number', 'it beats')
 })
 
+test('an Alertmanager of several that refuses every alert makes its channel fail, though the other one accepts', async () => {
+  const [good, bad] = [await startSink(), await startSink()]
+  bad.status = 404
+  const target = { type: 'alertmanager' as const, urls: [good.url, bad.url] }
+  const { notifier, put } = await setUp([{ target }])
+
+  put(incident())
+  await until(() => notifier.status().channels[0]?.results.sent === 1, 'it is sent')
+
+  const [channel] = notifier.status().channels
+  expect([channel?.failing, channel?.lastError]).toEqual([true, '1 of 2 instances: answered HTTP 404'])
+})
+
 test('a channel with another URL does not wait for what the one before has asked for', async () => {
   const [busy, free] = [await startSink(), await startSink()]
   busy.answer = (response) => response.writeHead(429, { 'retry-after': '3600' }).end()
