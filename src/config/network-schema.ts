@@ -1,6 +1,6 @@
 import * as z from 'zod'
 import type { CheckName } from '../core/endpoint.ts'
-import { FAMILIES, METACHAIN } from '../core/network.ts'
+import { FAMILIES, type Family, METACHAIN } from '../core/network.ts'
 import * as address from './addresses.ts'
 import { DERIVED_DEFAULTS, FAMILY_DEFAULTS } from './defaults.ts'
 import * as s from './scalars.ts'
@@ -8,8 +8,8 @@ import { list, mapping, section } from './schema-parts.ts'
 
 /** The keys of `networks` and of `poll`: type, unit, default and description. */
 
-const familyText = (key: 'blockTime' | 'finalDepth' | 'rpcPath') =>
-  FAMILIES.map((family) => `${family} \`${FAMILY_DEFAULTS[family][key]}\``).join(', ')
+const familyText = (key: 'blockTime' | 'finalDepth' | 'rpcPath', families: readonly Family[] = FAMILIES) =>
+  families.map((family) => `${family} \`${FAMILY_DEFAULTS[family][key]}\``).join(', ')
 
 export const pollKeys = {
   interval: s.duration({ description: 'Time between two polls of an endpoint.' }, { max: '1d' }),
@@ -118,7 +118,10 @@ const endpoint = mapping('One URL at which a node, or a pool of nodes, answers.'
     description: "The node's base URL; paths are appended to it. It may contain the provider's key and is never shown.",
   }),
   rpc_path: s
-    .rpcPath({ description: 'Path of JSON-RPC, appended to `url`.', defaultText: familyText('rpcPath') })
+    .rpcPath({
+      description: 'Path of JSON-RPC, appended to `url`; multiversx has none.',
+      defaultText: familyText('rpcPath', ['ethereum', 'avalanche']),
+    })
     .optional(),
   headers: z
     .record(

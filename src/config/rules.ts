@@ -168,7 +168,7 @@ function endpointRules(endpoint: EndpointDraft, network: NetworkDraft, path: Pat
       complain([...path, 'beacon_url'], 'needs the check liveness, which is not among the checks')
   }
   headerRules(endpoint, path, report)
-  if (family === 'multiversx') return shardRules(endpoint, network, path, report)
+  if (family === 'multiversx') return multiversxRules(endpoint, network, path, report)
   if (endpoint.kind !== undefined) complain([...path, 'kind'], 'only multiversx has kinds of endpoints')
   if (endpoint.shard !== undefined) complain([...path, 'shard'], 'only multiversx has shards')
 }
@@ -198,8 +198,14 @@ function headerRules({ headers = {} }: EndpointDraft, path: Path, { complain }: 
   }
 }
 
-function shardRules(endpoint: EndpointDraft, network: NetworkDraft, path: Path, { complain, isWrong }: Report): void {
-  const { kind, shard } = endpoint
+function multiversxRules(
+  endpoint: EndpointDraft,
+  network: NetworkDraft,
+  path: Path,
+  { complain, isWrong }: Report,
+): void {
+  const { kind, shard, rpc_path: rpcPath } = endpoint
+  if (rpcPath !== undefined) complain([...path, 'rpc_path'], 'multiversx has no JSON-RPC: put the path into url')
   if (kind === 'observer' && shard === undefined)
     complain([...path, 'shard'], 'required for an observer: the shard that it serves')
   if (kind !== 'observer' && shard !== undefined && !isWrong([...path, 'kind']))

@@ -112,6 +112,7 @@ const EXPECTED: Readonly<Record<string, readonly string[]>> = {
   'observer-of-another-shard': ['networks[0].endpoints[0].shard: is not among the shards of its network'],
   'kind-not-multiversx': ['networks[0].endpoints[0].kind: only multiversx has kinds of endpoints'],
   'shard-not-multiversx': ['networks[0].endpoints[0].shard: only multiversx has shards'],
+  'rpc-path-multiversx': ['networks[0].endpoints[0].rpc_path: multiversx has no JSON-RPC: put the path into url'],
   'chain-id-multiversx': ['networks[0].chain_id: multiversx has no numeric chain id'],
   'chain-id-zero': ['networks[0].chain_id: expected a whole number from 1 to 9007199254740991'],
   'chain-id-too-large': ['networks[0].chain_id: expected a whole number from 1 to 9007199254740991'],
