@@ -127,6 +127,28 @@ test('a single round decides, and compares every endpoint with all others, in an
   ])
 })
 
+test('a round judges endpoints that are a few blocks apart alike in any order', () => {
+  const anyRound = fc.array(fc.integer({ min: 995, max: 1003 }), { minLength: 2, maxLength: 5 }).chain((heights) => {
+    const polls = heights.map((height, at) => polled(`${at}`, height))
+    return fc.tuple(fc.constant(polls), fc.shuffledSubarray(polls, { minLength: polls.length }))
+  })
+  const codesByName = (polls: readonly PollResult[]) =>
+    new Map(judgeRound(network(), polls, NOW).map((health) => [health.endpoint.name, codes(health)]))
+
+  fc.assert(
+    fc.property(anyRound, ([polls, shuffled]) => {
+      expect(codesByName(shuffled)).toEqual(codesByName(polls))
+    }),
+    { numRuns: 1000 },
+  )
+})
+
+test('a round finds no lag of fewer than lag_blocks', () => {
+  const round = [103, 100, 101, 101, 101].map((height, at) => polled(`${at}`, height))
+
+  expect(judgeRound(network(), round, NOW).map(codes)).toEqual([[], [], [], [], []])
+})
+
 test('an endpoint that was not polled because our machine is out of resources is neither up nor down', () => {
   const outcome = bad({ kind: 'local-resources', code: 'EMFILE' })
   const unasked = pollResult(endpoint('unasked'), NOW, { heads: [{ shard: null, outcome }] })

@@ -38,13 +38,15 @@ export interface NetworkContext {
   readonly alone: ReadonlySet<Shard>
 }
 
-/** Judges one round of polls, twice each, so that each endpoint is compared with all others in any order of answers. */
+/** Judges one round of polls, each compared with all others, in any order of answers. */
 export function judgeRound(network: Network, results: readonly PollResult[], now: UnixMs): readonly Health[] {
   const endpoints = results.map((result) => result.endpoint)
   const view = createNetworkView(withoutConfirmation(network), endpoints, now)
   const valid = results.filter((result) => !isOwnFault(result))
-  // The first time is for the heads alone: failed checks must not count twice.
-  for (const result of valid) view.judge({ ...result, liveness: null }, now)
+  for (const { endpoint, heads } of valid) {
+    for (const { shard, outcome } of heads)
+      if (outcome.ok) view.chains.at(shard)?.add(endpoint.name, outcome.value, now)
+  }
   for (const result of valid) view.judge(result, now)
   return endpoints.map((endpoint) => view.health(endpoint.name)).filter((health) => health !== undefined)
 }
