@@ -149,7 +149,8 @@ describe('/api/v1/incidents', () => {
   })
 
   test('tells the public of a standstill without a comparison by its mark, whatever a message ends with', async () => {
-    const unknown = 'without another endpoint it is unknown whether the endpoint or the chain has stopped'
+    const unknown =
+      'without another endpoint at this height it is unknown whether the endpoint or the chain has stopped'
     const stalled = { code: 'stalled', state: 'degraded' } as const
     const closed = { openedAt: START, closedAt: START + 60_000 }
     const alone = incident({ ...closed, id: 'a', conditions: [condition({ ...stalled, isAlone: true })] })

@@ -164,7 +164,8 @@ describe('/api/v1/status', () => {
     expect(status.networks[1]?.endpoints[0]?.conditions).toMatchObject([
       {
         code: 'stalled',
-        message: 'no new block; without another endpoint it is unknown whether the endpoint or the chain has stopped',
+        message:
+          'no new block; without another endpoint at this height it is unknown whether the endpoint or the chain has stopped',
       },
     ])
   })

@@ -645,6 +645,95 @@ describe('an endpoint alone', () => {
   })
 })
 
+describe('an endpoint that no other one can follow, because the others are far behind and catch up', () => {
+  /** All but the first. At 60 blocks per poll it takes them five hours. */
+  function catchUp(stage: Stage, names: readonly string[]): void {
+    for (const name of names.slice(1)) {
+      let behind = 100_000
+      stage.set(key(name), { behind: () => (behind = Math.max(0, behind - 60)) })
+    }
+  }
+
+  test.each([{ names: TWO }, { names: THREE }])(
+    'is up while it advances, and stalled when it stops: $names',
+    async ({ names }) => {
+      const stage = stageOf(names)
+      catchUp(stage, names)
+      await stage.pass(HOUR)
+      expect(stage.accused().map((accusation) => accusation.key)).not.toContain(key('a'))
+
+      stage.set(key('a'), { stuckAt: stage.height('ethereum') })
+      await stage.pass(3 * MINUTE)
+
+      expect([stage.state(key('a')), stage.codes(key('a'))]).toEqual(['degraded', ['stalled']])
+      expect(stage.halted('ethereum')).toBe(false)
+      await stage.pass(HOUR)
+      expect(stage.codes(key('a'))).toContain('stalled')
+      stage.set(key('a'))
+      await stage.pass(MINUTE)
+      expect([stage.state(key('a')), stage.codes(key('a'))]).toEqual(['up', []])
+    },
+  )
+
+  test('is stalled when the chain halts, also over a restart, until another one is there too: then the network is halted', async () => {
+    const first = stageOf(TWO)
+    catchUp(first, TWO)
+    await first.pass(5 * MINUTE)
+    first.halt('ethereum', true)
+    await first.pass(3 * MINUTE)
+    expect(first.codes(key('a'))).toEqual(['stalled'])
+
+    const stage = createStage({
+      networks: [{ name: 'ethereum', endpoints: TWO }],
+      world: first.world,
+      saved: first.killed(),
+    })
+    for (let minutes = 0; minutes < 60; minutes++) {
+      await stage.pass(MINUTE)
+      expect([minutes, stage.codes(key('a')).includes('stalled')]).toEqual([minutes, true])
+    }
+    await stage.pass(5 * HOUR)
+
+    expect([stage.halted('ethereum'), stage.codes(key('a')), stage.codes(key('b'))]).toEqual([true, [], []])
+    expect(stage.incidents().filter(({ endpoint }) => endpoint === 'a')).toHaveLength(1)
+    expect(stage.open()).toMatchObject([{ cause: 'halted', endpoint: null }])
+  })
+
+  test('is not blamed for a halt that was known before', async () => {
+    const stage = stageOf(TWO)
+    await stage.pass(5 * MINUTE)
+    stage.halt('ethereum', true)
+    await stage.pass(5 * MINUTE)
+    catchUp(stage, TWO)
+
+    await stage.pass(HOUR)
+
+    expectOnly(stage, 'b')
+    expect(stage.halted('ethereum')).toBe(true)
+  })
+
+  test('is not blamed for a halt because the others are polled seldom', async () => {
+    for (let phase = 0; phase < 6; phase++) {
+      const stage = createStage({
+        networks: [
+          {
+            name: 'ethereum',
+            endpoints: [{ name: 'a' }, { name: 'b', intervalMs: 3 * MINUTE }],
+            network: { blockTimeMs: 2 * SECOND },
+          },
+        ],
+      })
+      await stage.pass(10 * MINUTE + phase * 30 * SECOND)
+      stage.halt('ethereum', true)
+
+      await stage.pass(20 * MINUTE)
+
+      expectOnly(stage)
+      expect(stage.halted('ethereum')).toBe(true)
+    }
+  })
+})
+
 describe('heights that go back', () => {
   test('by one block now and then are counted and are no fault', async () => {
     const stage = stageOf(THREE, { network: { blockTimeMs: MINUTE }, thresholds: { stallMs: 5 * MINUTE } })

@@ -86,7 +86,7 @@ export interface ChainStanding {
   readonly lagConfirmed: number
   /** How long the network has advanced without it; `null` if shorter than `stallMs`. */
   readonly stalledForMs: number | null
-  /** Age of its block if that counts, because no other endpoint is there to compare it with; otherwise `null`. */
+  /** Age of its block if that counts, because no other endpoint has come near its height; otherwise `null`. */
   readonly ageMs: number | null
   /** `null` if its branch is unknown or not confirmed. */
   readonly branch: BranchStanding | null
@@ -202,7 +202,7 @@ export function createChainView(initial: ChainViewOptions): ChainView {
       if (seen === undefined || agreed === null) return null
       const { head, advancedAt } = seen
       const behindMs = progress.advancedPastAt(head.height) - advancedAt
-      const isOnly = answering() === 1 && heads.isRecent(endpoint) && haltedSince(now) === null
+      const isOnly = isUnmatched(options, heads, endpoint, seen) && haltedSince(now) === null
       const isByAge = options.isAlone || (isOnly && isJudgedByAge(options, heads, seen, now))
       return {
         head,
@@ -265,9 +265,23 @@ function isPossible(
   return isCatchingUp || blocks <= lagBlocksDown + maxBlocksIn(ms, blockTimeMs)
 }
 
+/** Whether it answers, and no other endpoint that does is near its height `stallMs` after it, as one that catches up is not. */
+function isUnmatched(
+  { lagBlocks, stallMs }: ChainViewOptions,
+  heads: KnownHeads,
+  endpoint: string,
+  { head, advancedAt }: SeenHead,
+): boolean {
+  if (!heads.isRecent(endpoint) || heads.recent.reached(head.height - lagBlocks + 1) > 1) return false
+  for (const other of heads.recentEndpoints()) {
+    if (other !== endpoint && heads.readAt(other) - advancedAt < stallMs) return false
+  }
+  return true
+}
+
 /**
- * Whether the age of its block counts, for the only endpoint that answers: it stands still, or the others have had the time
- * to answer. If their blocks were old when they were first seen, the chain's clock may be wrong.
+ * Whether the age of its block counts, for an endpoint that is unmatched: it stands still, or it is the only one that answers
+ * and the others have had the time to. If their blocks were old when they were first seen, the chain's clock may be wrong.
  */
 function isJudgedByAge(
   { stallMs, recentMs }: ChainViewOptions,

@@ -152,9 +152,10 @@ function pushStanding(findings: Finding[], standing: ShardStanding, thresholds: 
 }
 
 /** What is to be said of a finding that `isAlone`. */
-export const NOT_COMPARABLE = 'without another endpoint it is unknown whether the endpoint or the chain has stopped'
+export const NOT_COMPARABLE =
+  'without another endpoint at this height it is unknown whether the endpoint or the chain has stopped'
 
-/** Without another endpoint, only the newest block's age counts: lagging while blocks arrive, stalled when none do. */
+/** Without another endpoint at its height, only the newest block's age counts: lagging while blocks arrive, stalled when none do. */
 function pushAge(
   findings: Finding[],
   standing: ShardStanding,
