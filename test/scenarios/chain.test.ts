@@ -732,6 +732,23 @@ describe('an endpoint that no other one can follow, because the others are far b
       expect(stage.halted('ethereum')).toBe(true)
     }
   })
+
+  test('is not blamed for a halt after a restart, while another one has not answered yet', async () => {
+    const names = ['a', 'b', 'c', 'd']
+    for (const phase of [0, 0.3, 0.7]) {
+      const first = stageOf(names)
+      await first.pass(5 * MINUTE + phase * BLOCK)
+      first.halt('ethereum', true)
+      for (const name of ['c', 'd']) first.set(key(name), { behind: 3 })
+      await first.pass(10 * MINUTE)
+      const networks = [{ name: 'ethereum', endpoints: names }]
+      const stage = createStage({ networks, world: first.world, saved: first.killed() })
+
+      await stage.pass(HOUR)
+
+      for (const name of ['a', 'b']) expect(stage.accused().map((one) => one.key)).not.toContain(key(name))
+    }
+  })
 })
 
 describe('heights that go back', () => {

@@ -1,18 +1,11 @@
 import type { Head } from '../poll-result.ts'
 import type { UnixMs } from '../time.ts'
+import { isJudgedByAge } from './block-age.ts'
 import { createBlockPace, maxBlocksIn } from './block-pace.ts'
 import { type Block, createLineage, createParentTrust, parentOf } from './block-reports.ts'
 import { type Fork, isElsewhere, isReplaced } from './branch-votes.ts'
 import { type BranchStanding, createBranches } from './branches.ts'
-import {
-  createKnownHeads,
-  type HeadMove,
-  hasLeftBlocks,
-  type KnownHeads,
-  moveOf,
-  reachedByHalf,
-  type SeenHead,
-} from './known-heads.ts'
+import { createKnownHeads, type HeadMove, hasLeftBlocks, moveOf, reachedByHalf, type SeenHead } from './known-heads.ts'
 import { createProgress } from './progress.ts'
 import { type ChainReference, createReferenceHead } from './reference-head.ts'
 
@@ -86,7 +79,7 @@ export interface ChainStanding {
   readonly lagConfirmed: number
   /** How long the network has advanced without it; `null` if shorter than `stallMs`. */
   readonly stalledForMs: number | null
-  /** Age of its block if that counts, because no other endpoint has come near its height; otherwise `null`. */
+  /** Age of its block if that counts, because the heights of the others cannot tell whether it is late; otherwise `null`. */
   readonly ageMs: number | null
   /** `null` if its branch is unknown or not confirmed. */
   readonly branch: BranchStanding | null
@@ -202,8 +195,8 @@ export function createChainView(initial: ChainViewOptions): ChainView {
       if (seen === undefined || agreed === null) return null
       const { head, advancedAt } = seen
       const behindMs = progress.advancedPastAt(head.height) - advancedAt
-      const isOnly = isUnmatched(options, heads, endpoint, seen) && haltedSince(now) === null
-      const isByAge = options.isAlone || (isOnly && isJudgedByAge(options, heads, seen, now))
+      const isByAge =
+        options.isAlone || (isJudgedByAge(options, heads, endpoint, seen, now) && haltedSince(now) === null)
       return {
         head,
         advancedAt,
@@ -263,34 +256,4 @@ function isPossible(
   if (blocks < -lagBlocks) return false
   const isCatchingUp = to.height <= agreedHeight + lagBlocksDown
   return isCatchingUp || blocks <= lagBlocksDown + maxBlocksIn(ms, blockTimeMs)
-}
-
-/** Whether it answers, and no other endpoint that does is near its height `stallMs` after it, as one that catches up is not. */
-function isUnmatched(
-  { lagBlocks, stallMs }: ChainViewOptions,
-  heads: KnownHeads,
-  endpoint: string,
-  { head, advancedAt }: SeenHead,
-): boolean {
-  if (!heads.isRecent(endpoint) || heads.recent.reached(head.height - lagBlocks + 1) > 1) return false
-  for (const other of heads.recentEndpoints()) {
-    if (other !== endpoint && heads.readAt(other) - advancedAt < stallMs) return false
-  }
-  return true
-}
-
-/**
- * Whether the age of its block counts, for an endpoint that is unmatched: it stands still, or it is the only one that answers
- * and the others have had the time to. If their blocks were old when they were first seen, the chain's clock may be wrong.
- */
-function isJudgedByAge(
-  { stallMs, recentMs }: ChainViewOptions,
-  { aloneSince, heads }: KnownHeads,
-  own: SeenHead,
-  now: UnixMs,
-): boolean {
-  if (now - own.advancedAt >= stallMs) return true
-  if (aloneSince === null || now - aloneSince < recentMs) return false
-  for (const other of heads()) if (other !== own && other.advancedAt - other.head.timestamp >= stallMs) return false
-  return true
 }
