@@ -751,6 +751,88 @@ describe('an endpoint that no other one can follow, because the others are far b
   })
 })
 
+describe('half of the endpoints behind the other half', () => {
+  const FOUR = ['a', 'b', 'c', 'd']
+
+  test.each([
+    { names: FOUR, behind: 8, state: 'degraded' },
+    { names: FOUR, behind: 600, state: 'down' },
+    { names: [...FOUR, 'e', 'f'], behind: 600, state: 'down' },
+  ])('by $behind blocks are $state by the age of their blocks: $names', async ({ names, behind, state }) => {
+    const late = names.slice(names.length / 2)
+    const stage = stageOf(names)
+    await stage.pass(5 * MINUTE)
+    for (const name of late) stage.set(key(name), { behind })
+
+    await stage.pass(2 * MINUTE)
+
+    for (const name of late) expect([stage.state(key(name)), stage.codes(key(name))]).toEqual([state, ['lagging']])
+    for (const name of late) stage.set(key(name))
+    await stage.pass(2 * MINUTE)
+    expectOnly(stage, ...late)
+    for (const name of names) expect(stage.state(key(name))).toBe('up')
+  })
+
+  test('are not late with fresh blocks: the others may claim any height', async () => {
+    for (const ahead of [8, 600, 1e9]) {
+      const stage = stageOf(FOUR)
+      await stage.pass(5 * MINUTE)
+      for (const name of ['a', 'b']) stage.set(key(name), { behind: -ahead })
+
+      await stage.pass(2 * HOUR)
+
+      expectOnly(stage)
+    }
+  })
+
+  test('because of when they are polled are not late, by any clock of the chain', async () => {
+    for (const wrongBy of [0, -HOUR, HOUR]) {
+      const clock = createFakeClock()
+      const random = createRandom(wrongBy)
+      const times = { beganAt: clock.monotonic(), trueTimeThen: clock.now() + wrongBy }
+      const blockTimeMs = 400
+      const stage = createStage({
+        networks: [{ name: 'ethereum', endpoints: FOUR, network: { blockTimeMs }, thresholds: { failAfter: 1 } }],
+        world: { clock, nodes: new Map(), chains: new Map(), ...times },
+      })
+      for (const name of FOUR) stage.set(key(name), { latencyMs: () => 1900 * random() })
+
+      await stage.pass(HOUR)
+
+      expectOnly(stage)
+    }
+  })
+
+  test('by three blocks when the chain halts: it is halted, and no endpoint is blamed', async () => {
+    for (const phase of [0, 0.3, 0.7]) {
+      const stage = stageOf(FOUR)
+      await stage.pass(5 * MINUTE + phase * BLOCK)
+      stage.halt('ethereum', true)
+      for (const name of ['c', 'd']) stage.set(key(name), { behind: 3 })
+
+      await stage.pass(HOUR)
+
+      expectOnly(stage)
+      expect(stage.halted('ethereum')).toBe(true)
+    }
+  })
+
+  test('are late also after a restart', async () => {
+    const nodes = { [key('c')]: { behind: 600 }, [key('d')]: { behind: 600 } }
+    const networks = [{ name: 'ethereum', endpoints: FOUR }]
+    const first = createStage({ networks, nodes })
+    await first.pass(10 * MINUTE)
+    const stage = createStage({ networks, world: first.world, saved: first.killed() })
+
+    for (let minutes = 0; minutes < 10; minutes++) {
+      await stage.pass(MINUTE)
+      expect([minutes, ...FOUR.map((name) => stage.state(key(name)))]).toEqual([minutes, 'up', 'up', 'down', 'down'])
+    }
+
+    expect(stage.incidents().map(({ endpoint }) => endpoint)).toEqual(['c', 'd'])
+  })
+})
+
 describe('heights that go back', () => {
   test('by one block now and then are counted and are no fault', async () => {
     const stage = stageOf(THREE, { network: { blockTimeMs: MINUTE }, thresholds: { stallMs: 5 * MINUTE } })

@@ -21,7 +21,7 @@ export function isJudgedByAge(
   if (!heads.isRecent(endpoint)) return false
   const stands = now - own.advancedAt >= options.stallMs
   if (heads.recent.size === 1) return stands || isAloneForLong(options, heads, own, now)
-  return stands && isUnmatched(options, heads, endpoint, own)
+  return stands ? isUnmatched(options, heads, endpoint, own) : isBehindHalf(options, heads, own, now)
 }
 
 /**
@@ -55,6 +55,22 @@ function isUnmatched(
     catchesUp ||= readAt - (heads.seen(other)?.advancedAt ?? 0) < stallMs
   }
   return catchesUp
+}
+
+/** Of four or more endpoints, half have blocks that are `stallMs` newer: no majority, but more than one wrong endpoint. */
+function isBehindHalf({ lagBlocks, stallMs }: BlockAgeOptions, heads: KnownHeads, own: SeenHead, now: UnixMs): boolean {
+  const { recent } = heads
+  const { height, timestamp } = own.head
+  const isHalf = (count: number) => recent.size >= 4 && 2 * count >= recent.size
+  // Most polls end here, without visiting every endpoint.
+  if (now - timestamp < stallMs || !isHalf(recent.reached(height + lagBlocks))) return false
+  let ahead = 0
+  for (const endpoint of heads.recentEndpoints()) {
+    const other = heads.seen(endpoint)
+    if (other === undefined || other.head.height < height + lagBlocks || !wasFresh(other, stallMs)) continue
+    if (other.head.timestamp - timestamp >= stallMs) ahead++
+  }
+  return isHalf(ahead)
 }
 
 /** Its block was not old when it was first seen, so the chain's clock is not slow. */
