@@ -80,6 +80,19 @@ describe('the fault of a host that was not reached', () => {
     expect(ownNetwork.outage()).toEqual({ dns: false, hosts: 3 })
   })
 
+  test('is taken for ours when the host answers again before any other host was polled', () => {
+    const { ownNetwork, poll } = scene('a', 'b')
+    const failed = [poll('a', 'unreached'), poll('a', 'unreached')]
+    poll('a', 'answered')
+    expect(failed.map(ownNetwork.faultOf)).toEqual(['own', 'own'])
+
+    const first = poll('a', 'unreached')
+    poll('b', 'answered')
+    const second = poll('a', 'unreached')
+    poll('a', 'answered')
+    expect([first, second].map(ownNetwork.faultOf)).toEqual(['node', 'node'])
+  })
+
   test('is the node’s where there is no other host', () => {
     const { ownNetwork, poll } = scene('a')
     expect(ownNetwork.faultOf(poll('a', 'unreached'))).toBe('node')

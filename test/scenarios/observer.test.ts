@@ -177,6 +177,23 @@ describe('our own network', () => {
     },
   )
 
+  test('is down for a minute while the only other host wants no requests: no endpoint is blamed', async () => {
+    const resting: Failure = { kind: 'rate-limited', retryAfterMs: 10 * MINUTE }
+    const stage = stageOf([{ name: 'other', intervalMs: 10 * MINUTE }, 'provider'])
+    fail(stage, ['other'], resting)
+    for (let time = 0; time < 20; time++) {
+      await stage.pass((12 + time) * MINUTE + 7 * time * SECOND)
+      fail(stage, ['other', 'provider'], GONE[time % 2]!)
+      await stage.pass(MINUTE)
+      fail(stage, ['other'], resting)
+      heal(stage, ['provider'])
+    }
+    await stage.pass(MINUTE)
+
+    expect(stage.state(key('provider'))).toBe('up')
+    expect(stage.accused().filter((one) => one.key === key('provider'))).toEqual([])
+  })
+
   test('works while distant nodes answer: a node on this machine that does not answer is down', async () => {
     const stage = stageOf([{ name: 'own', host: '127.0.0.1' }, ...THREE])
     await stage.pass(5 * MINUTE)

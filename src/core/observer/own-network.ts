@@ -42,6 +42,8 @@ interface Host {
   readonly answering: Map<string, number>
   /** Start of the first poll in the present run of failures; `null` while the host answers. */
   failingSince: number | null
+  /** End of the first answered poll after failures of which nothing shows whose they were. */
+  unwitnessedUntil: number
   lastEndedAt: number
 }
 
@@ -79,6 +81,7 @@ export function createOwnNetwork(): OwnNetwork {
       answeredEver: false,
       answering: new Map(),
       failingSince: null,
+      unwitnessedUntil: Number.NEGATIVE_INFINITY,
       lastEndedAt: Number.NEGATIVE_INFINITY,
     }
     hosts.set(location.host, host)
@@ -138,6 +141,7 @@ export function createOwnNetwork(): OwnNetwork {
       const host = hostAt(location)
       host.lastEndedAt = endedAt
       if (outcome === 'answered') {
+        if (isUnwitnessed(host)) host.unwitnessedUntil = endedAt
         host.answeredEver = true
         host.answering.delete(endpoint)
         host.answering.set(endpoint, endedAt)
@@ -177,6 +181,7 @@ export function createOwnNetwork(): OwnNetwork {
       const nearer = host.groups.filter(({ dns }) => isDns || !dns)
       // A poll that began during an outage may time out long after it.
       if (nearer.some(({ isDown, downUntil }) => isDown || startedAt < downUntil)) return 'own'
+      if (startedAt < host.unwitnessedUntil) return 'own'
       if (group.answeredAt >= endedAt) return 'node'
       return nearer.some((one) => one.answeredAt < endedAt && canGoDown(one, host)) ? 'undecided' : 'node'
     },
@@ -207,6 +212,11 @@ export function createOwnNetwork(): OwnNetwork {
 function moveToEnd(hosts: Set<Host>, host: Host): void {
   hosts.delete(host)
   hosts.add(host)
+}
+
+/** Whether another host could be reached, but none was while this one failed. */
+function isUnwitnessed({ failingSince, groups }: Host): boolean {
+  return failingSince !== null && groups.some((one) => one.answeredAt < failingSince && one.reachable.size > 0)
 }
 
 function isUnpolled({ groups, lastEndedAt }: Host, group: Group): boolean {
