@@ -36,6 +36,8 @@ export interface Identity {
   readonly rpcPath: string | null
   /** The shard of a MultiversX observer; `null` for any other node. */
   readonly shard: Shard
+  /** Shards of a MultiversX network, without the metachain; `null` if the node does not say, or on any other chain. */
+  readonly shardCount: number | null
 }
 
 const AVALANCHE_RPC_PATH = '/ext/bc/C/rpc'
@@ -43,6 +45,8 @@ const AVALANCHE_RPC_PATH = '/ext/bc/C/rpc'
 /** The block time is measured over this many blocks, or over as many as there are. */
 const MEASURED_BLOCKS = 256
 const FEWEST_BLOCKS = 16
+/** Each shard is one more request per poll. Mainnet has three; a node that claims more than this is not believed. */
+const MOST_SHARDS = 16
 
 function* identifyEvm(family: Family, rpcPath: string, memory: ChainMemory): Conversation<Identity> {
   const call = createCall(rpcPath, 'eth_chainId', [], memory)
@@ -56,7 +60,7 @@ function* identifyEvm(family: Family, rpcPath: string, memory: ChainMemory): Con
   const tag = `0x${(newest.value.height - blocks).toString(16)}`
   const older = blocks < FEWEST_BLOCKS ? null : yield* readBlockTime(rpcPath, tag, memory)
   const blockTimeMs = older?.ok ? roundBlockTime((newest.value.atMs - older.value.atMs) / blocks) : null
-  return { ok: true, value: { family, chain: String(chainId), blockTimeMs, rpcPath, shard: null } }
+  return { ok: true, value: { family, chain: String(chainId), blockTimeMs, rpcPath, shard: null, shardCount: null } }
 }
 
 function* readBlockTime(
@@ -85,7 +89,13 @@ function* identifyMultiversx(): Conversation<Identity> {
   const metrics = status.ok && isObject(status.value) && isObject(status.value.metrics) ? status.value.metrics : {}
   const blockTimeMs = safeCount(config.erd_round_duration) || null
   const shard = safeCount(metrics.erd_shard_id)
-  return { ok: true, value: { family: 'multiversx', chain, blockTimeMs, rpcPath: null, shard } }
+  const shardCount = readShardCount(config.erd_num_shards_without_meta)
+  return { ok: true, value: { family: 'multiversx', chain, blockTimeMs, rpcPath: null, shard, shardCount } }
+}
+
+function readShardCount(value: unknown): number | null {
+  const count = safeCount(value)
+  return count !== null && count >= 1 && count <= MOST_SHARDS ? count : null
 }
 
 /** To whole seconds, if that differs by less than 5 %, because a missed slot makes the mean longer; else to 0.05 s. */

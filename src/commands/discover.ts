@@ -5,11 +5,11 @@ import { chainNames } from '../chains/chain-names.ts'
 import type { Identity } from '../chains/identify.ts'
 import { systemClock } from '../clock.ts'
 import { NODE_URL_EXPECTED, parseNodeUrl } from '../config/addresses.ts'
-import { FAMILY_DEFAULTS } from '../config/defaults.ts'
+import { DERIVED_DEFAULTS, FAMILY_DEFAULTS } from '../config/defaults.ts'
 import { secretPartsOf } from '../config/exposed-secrets.ts'
 import { configFromObject } from '../config/load.ts'
 import type { ConfiguredNetwork } from '../config/resolve.ts'
-import type { Family } from '../core/network.ts'
+import { type Family, METACHAIN } from '../core/network.ts'
 import { parseDuration } from '../core/time.ts'
 import { identifyNode } from '../nodes/identify.ts'
 import { printProblems } from './check-config.ts'
@@ -95,6 +95,7 @@ interface NetworkBlock {
   readonly family: Family
   readonly chain_id?: number
   readonly block_time?: string
+  readonly shards?: readonly number[]
   readonly endpoints: readonly EndpointBlock[]
 }
 
@@ -123,6 +124,7 @@ function networkOf(nodes: readonly DiscoveredNode[]): NetworkBlock {
   const { chain, family } = identities.find((identity) => identity.family === 'avalanche') ?? first(identities)
   const { name, title } = chainNames(family, chain)
   const blockTimeMs = identities.find((identity) => identity.blockTimeMs !== null)?.blockTimeMs ?? null
+  const shardCount = identities.find((identity) => identity.shardCount !== null)?.shardCount ?? null
   const usualMs = parseDuration(FAMILY_DEFAULTS[family].blockTime)
   const counts = { own: 0, provider: 0 }
   return {
@@ -131,11 +133,19 @@ function networkOf(nodes: readonly DiscoveredNode[]): NetworkBlock {
     family,
     ...(family === 'multiversx' ? {} : { chain_id: Number(chain) }),
     ...(blockTimeMs === null || blockTimeMs === usualMs ? {} : { block_time: `${blockTimeMs / 1000}s` }),
+    ...(shardCount === null || shardCount === USUAL_SHARD_COUNT ? {} : { shards: shardsOf(shardCount) }),
     endpoints: nodes.map((node) => {
       const whose = isOwn(node.url) ? 'own' : 'provider'
       return endpointOf(node, `${whose}-${++counts[whose]}`, family)
     }),
   }
+}
+
+/** Without the metachain. */
+const USUAL_SHARD_COUNT = DERIVED_DEFAULTS.shards.length - 1
+
+function shardsOf(count: number): readonly number[] {
+  return [...Array.from({ length: count }, (_, shard) => shard), METACHAIN]
 }
 
 function first<T>(items: readonly T[]): T {

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, expect, onTestFinished, test } from 'vitest'
 import { parse } from 'yaml'
 import { systemClock } from '../../src/clock.ts'
+import { METACHAIN } from '../../src/core/network.ts'
 import { createChain } from '../../src/simulator/chain.ts'
 import { MULTIVERSX_SHARDS } from '../../src/simulator/multiversx.ts'
 import { type NodeOptions, type SimulatedNode, startSimulatedNode } from '../../src/simulator/node.ts'
@@ -24,7 +25,7 @@ afterEach(async () => {
 })
 
 async function start(kind: NodeOptions['kind'], blockTimeMs: number): Promise<string> {
-  const shards = kind.family === 'multiversx' ? MULTIVERSX_SHARDS : [null]
+  const shards = kind.family === 'multiversx' ? (kind.shards ?? MULTIVERSX_SHARDS) : [null]
   const chain = createChain({ clock: systemClock, seed: kind.family, blockTimeMs, shards })
   const node = await startSimulatedNode({ clock: systemClock, chain, kind, name: `node-${nodes.length}` })
   nodes.push(node)
@@ -60,6 +61,59 @@ test('an observer is distinguished from a proxy, and its shard is known', async 
   const { out } = await runHere(['probe', '--url', url])
 
   expect(pasted(out).networks).toMatchObject([{ endpoints: [{ url, kind: 'observer', shard: 1 }] }])
+})
+
+test('a proxy of two shards is polled for these and the metachain', async () => {
+  const shards = [0, 1, METACHAIN]
+  const url = await start({ family: 'multiversx', kind: 'proxy', shards }, 6000)
+
+  const { status, out } = await runHere(['probe', '--url', url])
+
+  expect(status).toBeLessThan(2)
+  expect(out).toMatch(STATE_ON_A_BUSY_MACHINE)
+  expect(pasted(out).networks).toMatchObject([{ shards, endpoints: [{ url }] }])
+})
+
+test('an observer of the fourth shard gets a configuration with four shards', async () => {
+  const shards = [0, 1, 2, 3, METACHAIN]
+  const url = await start({ family: 'multiversx', kind: 'observer', shard: 3, shards }, 6000)
+
+  const { status } = await runHere(['init', '--url', url, '-c', file()])
+
+  expect(status).toBe(0)
+  expect(parse(readFileSync(file(), 'utf8'))).toMatchObject({
+    networks: [{ shards, endpoints: [{ url, kind: 'observer', shard: 3 }] }],
+  })
+  expect((await runHere(['check-config', '-c', file()])).status).toBe(0)
+})
+
+test.each([undefined, null, 0, -1, 1.5, 3, 17, 4_294_967_295, 1e300, '2', [2], { length: 2 }])(
+  'a node that reports %j shards gets the default shards',
+  async (count) => {
+    const config = { erd_chain_id: 'T', erd_round_duration: 6000, erd_num_shards_without_meta: count }
+    const { url } = await answering((path) =>
+      path === '/network/config' ? { data: { config }, code: 'successful' } : {},
+    )
+
+    const { status } = await runHere(['init', '--url', `http://${url}`, '-c', file()])
+
+    expect(status).toBe(0)
+    const { networks } = parse(readFileSync(file(), 'utf8')) as { networks: object[] }
+    expect(networks.map((network) => Object.keys(network))).toEqual([['name', 'title', 'family', 'endpoints']])
+  },
+)
+
+test.each([1, 16])('a node may report %i shards', async (count) => {
+  const config = { erd_chain_id: 'T', erd_num_shards_without_meta: count }
+  const { url } = await answering((path) =>
+    path === '/network/config' ? { data: { config }, code: 'successful' } : {},
+  )
+
+  const { status } = await runHere(['init', '--url', `http://${url}`, '-c', file()])
+
+  expect(status).toBe(0)
+  const { networks } = parse(readFileSync(file(), 'utf8')) as { networks: { shards: number[] }[] }
+  expect([networks[0]?.shards.length, networks[0]?.shards.at(-1)]).toEqual([count + 1, METACHAIN])
 })
 
 test('the URL of a chain on an avalanchego node becomes a base URL', async () => {
