@@ -13,6 +13,7 @@ export const CONTROL_PATH = '/-/control'
 interface ControlDeps {
   readonly name: string
   readonly family: string
+  readonly isProxy: boolean
   readonly chain: SimulatedChain
   readonly shards: readonly Shard[]
   readonly faults: FaultSet
@@ -28,6 +29,7 @@ const AVALANCHE_ONLY: ReadonlySet<FaultKind> = new Set([
   'bootstrapping',
 ])
 const ETHEREUM_ONLY: ReadonlySet<FaultKind> = new Set(['consensus-syncing', 'consensus-down'])
+/** A MultiversX proxy has no state of its own. */
 const ASKED_ONLY: ReadonlySet<FaultKind> = new Set(['syncing', 'few-peers', 'not-offered'])
 const LOOPBACK = /^(?:::ffff:)?127\.|^::1$/
 /** Stops web pages from making a local browser send requests here, also by DNS rebinding. */
@@ -85,7 +87,7 @@ function inject(body: string, deps: ControlDeps): Answer {
 }
 
 /** Lists why a fault would have no effect on this node; empty if it would. */
-function misfits(fault: Fault, { family, chain, shards }: ControlDeps): readonly string[] {
+function misfits(fault: Fault, { family, isProxy, chain, shards }: ControlDeps): readonly string[] {
   const problems: string[] = []
   if (AVALANCHE_ONLY.has(fault.kind) && family !== 'avalanche') {
     problems.push(`kind: ${fault.kind} exists on avalanche nodes only`)
@@ -93,8 +95,8 @@ function misfits(fault: Fault, { family, chain, shards }: ControlDeps): readonly
   if (ETHEREUM_ONLY.has(fault.kind) && family !== 'ethereum') {
     problems.push(`kind: ${fault.kind} exists on ethereum nodes only`)
   }
-  if (ASKED_ONLY.has(fault.kind) && family === 'avalanche') {
-    problems.push(`kind: ${fault.kind} exists on ethereum and multiversx nodes only`)
+  if (ASKED_ONLY.has(fault.kind) && (family === 'avalanche' || isProxy)) {
+    problems.push(`kind: ${fault.kind} exists on ethereum nodes and multiversx observers only`)
   }
   if ('shard' in fault && !shards.includes(fault.shard ?? null)) {
     problems.push(`shard: the shards of this node are ${shards.map((shard) => shard ?? 'none').join(', ')}`)

@@ -56,7 +56,8 @@ export async function startSimulatedNode(options: NodeOptions): Promise<Simulate
   const { clock, chain, kind, name = kind.family, host = DEFAULT_HOST, delayMs = 0, latencyMs = 0 } = options
   const { timeline, onRequest } = options
   const family = createFamily(kind, name, chain.blockTimeMs)
-  const shards = kind.family === 'multiversx' && kind.kind === 'observer' ? [kind.shard ?? 0] : chain.shards
+  const isProxy = kind.family === 'multiversx' && kind.kind !== 'observer'
+  const shards = kind.family === 'multiversx' && !isProxy ? [kind.shard ?? 0] : chain.shards
   const faults = createFaultSet({ clock, chain, tip: (shard) => view().tip(shard), changed: () => void listenOrNot() })
   let turn = 0
   let server: Server | null = null
@@ -77,7 +78,7 @@ export async function startSimulatedNode(options: NodeOptions): Promise<Simulate
     const request = await receive(message)
     if (request === null) return
     if (request.path === CONTROL_PATH || request.path.startsWith(`${CONTROL_PATH}/`)) {
-      const control = { name, family: kind.family, chain, shards, faults, view }
+      const control = { name, family: kind.family, isProxy, chain, shards, faults, view }
       const { status, headers, body } = isLocalRequest(message)
         ? answerControl(request, control)
         : problem(403, 'Only for this machine')

@@ -126,6 +126,28 @@ describe('the control interface', () => {
   })
 
   test.each([
+    [{ family: 'multiversx', kind: 'proxy' }, 422],
+    [{ family: 'multiversx' }, 422],
+    [{ family: 'avalanche', generation: 'new' }, 422],
+    [{ family: 'multiversx', kind: 'observer', shard: 1 }, 201],
+    [{ family: 'ethereum' }, 201],
+  ] as const)('of %o answers a fault of the state that only some nodes report with %i', async (kind, status) => {
+    const node = await startNode(createFakeClock(), kind)
+    const faults = ['syncing', 'few-peers', 'not-offered']
+
+    const responses = await Promise.all(faults.map((fault) => post(`${node.controlUrl}/faults`, { kind: fault })))
+
+    expect(responses.map((response) => response.status)).toEqual([status, status, status])
+    expect(node.faults().length).toBe(status === 201 ? 3 : 0)
+    for (const [at, response] of responses.entries()) {
+      const { problems } = (await response.json()) as { problems?: string[] }
+      if (status === 422) {
+        expect(problems).toEqual([`kind: ${faults[at]} exists on ethereum nodes and multiversx observers only`])
+      }
+    }
+  })
+
+  test.each([
     ['GET', '/nothing', 404],
     ['GET', '/faults/hang/more', 404],
     ['DELETE', '/faults/mischief', 404],
