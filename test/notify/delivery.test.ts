@@ -142,6 +142,9 @@ function mailTo(smtpUrl: string) {
   }
 }
 
+/** Reaches this machine, but is not one of its loopback addresses. */
+const NOT_LOOPBACK = '0.0.0.0'
+
 const mail = (of: ReturnType<typeof mailTo>) =>
   sendMail(of, { ca: null, deferred: new Map(), clock: systemClock, signal: NEVER })
 
@@ -199,10 +202,32 @@ describe('a mail', () => {
     expect(JSON.stringify(outcome)).toContain('SMTP 535: bad login [redacted]')
   })
 
-  test('is not sent where STARTTLS shows a certificate without a trusted signature', async () => {
-    const { port, mails } = await smtp()
+  test.each(['127.0.0.1', 'localhost'])(
+    'is sent without TLS through a relay at %s whose STARTTLS certificate nobody trusts',
+    async (host) => {
+      const { port, mails } = await smtp({ allowInsecureAuth: true })
 
-    const outcome = await mail(mailTo(`smtp://127.0.0.1:${port}`))
+      const outcomes = [
+        await mail(mailTo(`smtp://${host}:${port}`)),
+        await mail(mailTo(`smtp://heartline:pass%20word@${host}:${port}`)),
+      ]
+
+      expect(outcomes).toEqual([{ result: 'sent' }, { result: 'sent' }])
+      expect(mails.map(({ secure, user }) => [secure, user])).toEqual([
+        [false, null],
+        [false, 'heartline'],
+      ])
+    },
+  )
+
+  test.each([
+    ['STARTTLS beyond loopback', {}, `smtp://${NOT_LOOPBACK}`],
+    ['STARTTLS for a password beyond loopback', {}, `smtp://heartline:pass%20word@${NOT_LOOPBACK}`],
+    ['TLS from the start', { secure: true }, 'smtps://127.0.0.1'],
+  ])('is not sent where %s shows a certificate that nobody trusts', async (_what, options, url) => {
+    const { port, mails } = await smtp({ allowInsecureAuth: true, ...options })
+
+    const outcome = await mail(mailTo(`${url}:${port}`))
 
     expect(outcome).toMatchObject({ result: 'retried' })
     expect(mails).toEqual([])
@@ -213,10 +238,14 @@ describe('a mail', () => {
     onTestFinished(() => authority.remove())
     const { cert, key } = authority.issue({ san: 'IP:127.0.0.1' })
     const { port, mails } = await smtp({ cert, key })
-    const to = mailTo(`smtp://127.0.0.1:${port}`)
 
-    const unknown = await mail(to)
-    const known = await sendMail(to, { ca: authority.ca, deferred: new Map(), clock: systemClock, signal: NEVER })
+    const unknown = await mail(mailTo(`smtp://${NOT_LOOPBACK}:${port}`))
+    const known = await sendMail(mailTo(`smtp://127.0.0.1:${port}`), {
+      ca: authority.ca,
+      deferred: new Map(),
+      clock: systemClock,
+      signal: NEVER,
+    })
 
     expect(unknown).toMatchObject({ error: expect.stringContaining('not signed by a trusted authority') })
     expect([known.result, mails.map(({ secure }) => secure)]).toEqual(['sent', [true]])
@@ -320,14 +349,14 @@ describe('a mail', () => {
   test('fails with the cause, without the address of the server', async () => {
     const { port } = await smtp()
 
-    const expired = await mail(mailTo(`smtp://127.0.0.1:${port}`))
+    const expired = await mail(mailTo(`smtp://${NOT_LOOPBACK}:${port}`))
     const refused = await mail(mailTo('smtp://127.0.0.1:1'))
     const unknown = await mail(mailTo('smtp://no-such-host.invalid:25'))
 
     expect(expired).toMatchObject({ error: expect.stringContaining('its TLS certificate has expired') })
     expect(refused).toMatchObject({ error: expect.stringContaining('ECONNREFUSED') })
     expect(unknown).toMatchObject({ error: expect.stringContaining('could not be resolved') })
-    expect(JSON.stringify([expired, refused, unknown])).not.toMatch(/127\.0\.0\.1|no-such-host/)
+    expect(JSON.stringify([expired, refused, unknown])).not.toMatch(/127\.0\.0\.1|0\.0\.0\.0|no-such-host/)
   })
 
   test('waits for a server that is not there', async () => {
