@@ -122,6 +122,23 @@ describe('every channel', () => {
   })
 })
 
+test('a Slack message about many incidents has as many whole links as fit', () => {
+  const reports = Array.from({ length: 20 }, (_, at) => reportWith('refused', { id: `${at}`.padStart(36, '0') }))
+
+  const [, , section] = bodyOf('slack', messageOf(reports)).blocks
+  const links: string[] = section.text.text.split(' · ')
+
+  expect(section.text.text.length).toBeLessThanOrEqual(3000)
+  expect(section.text.text.length).toBeGreaterThan(2800)
+  for (const link of links) expect(link).toMatch(/^<https:\/\/status\.example\.org\/[\w/-]+\|(Incident|Runbook)>$/)
+})
+
+test('a Slack message has no links where not even one fits', () => {
+  const { blocks } = bodyOf('slack', messageOf([reportWith('refused', { id: 'i'.repeat(3000) })]))
+
+  expect(blocks.map(({ text }: any) => text.type)).toEqual(['plain_text', 'plain_text'])
+})
+
 test('a webhook is signed so that the library of Standard Webhooks accepts it, and any change breaks it', () => {
   vi.useFakeTimers({ now: opened.sentAt })
   const [request] = requestsOf(TARGETS[0] as ChannelTarget, opened)

@@ -16,13 +16,11 @@ export const slack: ChannelType<SlackSettings> = {
   groups: true,
   render(said, { webhookUrl }) {
     const lines = cutLines(linesOf(said), MAX_SECTION)
-    const links = said.items.slice(0, MAX_LINKS).flatMap(linksOfItem).map(linkOf)
+    const links = joined(said.items.slice(0, MAX_LINKS).flatMap(linksOfItem).map(linkOf))
     const blocks = [
       plainSection(`${ICONS[said.severity]} ${cut(said.text, MAX_SECTION - 3)}`),
       ...(lines === '' ? [] : [plainSection(lines)]),
-      ...(links.length === 0
-        ? []
-        : [{ type: 'section', text: { type: 'mrkdwn', text: cut(links.join(' · '), MAX_SECTION), verbatim: true } }]),
+      ...(links === '' ? [] : [{ type: 'section', text: { type: 'mrkdwn', text: links, verbatim: true } }]),
     ]
     // `text` is what a phone shows; only `&`, `<` and `>` have a meaning there.
     const text = cut(escape(cut(said.text, MAX_SECTION / 5)), MAX_SECTION)
@@ -36,6 +34,17 @@ function plainSection(text: string): object {
 
 function linkOf({ name, url }: Link): string {
   return `<${escape(url)}|${name}>`
+}
+
+/** The links that fit into a section: half of one is no link. */
+function joined(links: readonly string[]): string {
+  let text = ''
+  for (const link of links) {
+    const longer = text === '' ? link : `${text} · ${link}`
+    if (longer.length > MAX_SECTION) break
+    text = longer
+  }
+  return text
 }
 
 /** https://docs.slack.dev/messaging/formatting-message-text#escaping */
