@@ -128,7 +128,7 @@ const route = mapping('Which incidents go to which channels. All given keys must
   quiet: s
     .quietHours({
       description:
-        'Hours in which no opening is sent, such as `22:00-07:00 Europe/Bucharest`; what is still open at their end is sent then.',
+        'Hours such as `22:00-07:00 Europe/Bucharest` in which only ends are sent: nothing opens, changes or repeats; what still holds at their end is sent then.',
       defaultText: 'none',
     })
     .optional(),

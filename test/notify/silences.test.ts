@@ -35,12 +35,13 @@ interface Given {
   readonly clock?: FakeClock
   readonly store?: Awaited<ReturnType<typeof opened>>['store']
   readonly groupWaitMs?: number
+  readonly repeatMs?: number
   readonly routes?: NotifySettings['routes']
 }
 
 /** A notifier with one webhook, over a real store and a real receiver; only time is driven. */
 async function setUp(given: Given = {}) {
-  const { clock = createFakeClock({ now: START }), groupWaitMs = 0, routes = null } = given
+  const { clock = createFakeClock({ now: START }), groupWaitMs = 0, repeatMs = null, routes = null } = given
   const { store = (await opened({ path: ':memory:', clock })).store } = given
   const told: string[] = []
   const url = await startReceiver(({ type, data }) =>
@@ -62,7 +63,7 @@ async function setUp(given: Given = {}) {
   })
   onTestFinished(() => notifier.stop())
   const target = { type: 'webhook', url: new Secret(url), secret: null } as const
-  const channel = { name: 'hook', minState: 'degraded', groupWaitMs, repeatMs: null, ca: null, target } as const
+  const channel = { name: 'hook', minState: 'degraded', groupWaitMs, repeatMs, ca: null, target } as const
   const settings: NotifySettings = { channels: [channel], routes, ratePerMinute: 1000, heartbeat: null }
   notifier.configure(settings, null)
   await silences.restore()
@@ -132,6 +133,22 @@ describe('quiet hours', () => {
     expect(before).toEqual(['incident.opened a degraded', 'incident.opened b degraded'])
     expect(atNight).toEqual(['incident.closed b degraded'])
     expect((await pass(20_000)).slice(3)).toEqual(['incident.worse a down'])
+  })
+
+  test('put off improvements and repetitions of what was sent before', async () => {
+    const clock = createFakeClock({ now: START - 2 * HOUR - 60_000 })
+    const { change: tell, pass } = await setUp({ clock, routes: [NIGHT], repeatMs: HOUR })
+    await tell(DOWN)
+    await tell({ ...DOWN, id: 'b', endpoint: 'own-2' })
+    const before = [...(await pass(1000))]
+    await clock.advance(HOUR)
+    await tell({ ...DOWN, changes: [...DOWN.changes, change({ at: clock.now(), state: 'degraded' })] })
+    await pass(8 * HOUR + 49_000)
+    const atNight = (await pass(0)).slice(2)
+
+    expect(before).toEqual(['incident.opened a down', 'incident.opened b down'])
+    expect(atNight).toEqual([])
+    expect((await pass(20_000)).slice(2).toSorted()).toEqual(['incident.better a degraded', 'incident.repeated b down'])
   })
 
   test('let pass what is down where the route says so', async () => {
