@@ -33,7 +33,7 @@ Prometheus does; with gzip if the client accepts it. Both formats have the same 
 - Labels come from the configuration. Only \`node_check\` comes from the node, cut to 128 printable characters. No label
   contains a URL or a key. \`shard\` is empty for chains without shards.
 - \`metrics.labels: [region]\` adds \`label_region\`, from \`networks[].endpoints[].labels\`, to the series of endpoints (\`endpoint_…\`, \`node_…\`,
-  and \`check_…\` with the label \`endpoint\`), not to those of networks and of the gateway. It is empty where an endpoint has no such label.
+  \`vantage_state\`, and \`check_…\` with the label \`endpoint\`), not to those of networks and of the gateway. It is empty where an endpoint has no such label.
   Another value makes new series, so choose labels that rarely change. The rules of \`grafana/\` do not compare these labels.
 - When an endpoint is removed from the configuration, its series are gone at the next scrape.
 - Counters exist from 0 on, except four with too many combinations of labels: \`heartline_check_failures_total\` (${FAILURE_KINDS.length} reasons for each
