@@ -1,6 +1,6 @@
 import type { Clock } from '../clock.ts'
 import type { EndpointKey } from '../core/endpoint.ts'
-import { type HostLocation, isWitnessFor } from '../core/host-location.ts'
+import { DISTANCE, type HostLocation, isWitnessFor } from '../core/host-location.ts'
 
 /** Holds polls that cannot be decided yet; the polls of one key are decided in the order of arrival. */
 export function createPendingPolls<T, D extends string>(deps: PendingPollsDeps<T, D>) {
@@ -92,19 +92,37 @@ const MOST_IN_A_TURN = 16
 export function createWitnesses() {
   let candidates: readonly Witness[] = []
   let next = 0
-  let pollsPerMs = 0
-  const areMany = ({ endpoint }: Witness) => (pollsPerMs * endpoint.intervalMs) / 4 > ENOUGH_WITNESSES
+  /** Polls per ms of each host, and of all hosts at a distance or further. */
+  let ofHost = new Map<string, number>()
+  let ofDistance: readonly number[] = []
 
-  /** Without an answering host as far away, a nearer one: with our own network gone, it fails as well. */
-  function canShow({ key, at }: Witness): (candidate: Witness) => boolean {
+  /** The endpoints of its own host fail with it. */
+  function areMany({ endpoint, at }: Witness): boolean {
+    const pollsPerMs = (ofDistance[DISTANCE[at.zone]] ?? 0) - (ofHost.get(at.host) ?? 0)
+    return (pollsPerMs * endpoint.intervalMs) / 4 > ENOUGH_WITNESSES
+  }
+
+  /** Without an answering host as far away, the farthest: with our own network gone, it fails as well. */
+  function canShow({ at }: Witness): (candidate: Witness) => boolean {
     const isDistant = (one: Witness) => one.answers && isWitnessFor(one.at, at)
-    return candidates.some(isDistant) ? isDistant : (one) => one.answers && one.key !== key
+    if (candidates.some(isDistant)) return isDistant
+    const isOther = (one: Witness) => one.answers && one.at.host !== at.host
+    const farthest = candidates.reduce((most, one) => (isOther(one) ? Math.max(most, DISTANCE[one.at.zone]) : most), 0)
+    return (one) => isOther(one) && DISTANCE[one.at.zone] === farthest
   }
 
   return {
     configure(all: readonly Witness[]): void {
       candidates = all
-      pollsPerMs = all.reduce((sum, { endpoint }) => sum + 1 / endpoint.intervalMs, 0)
+      ofHost = new Map()
+      const rates = [0, 0, 0]
+      for (const { endpoint, at } of all) {
+        const rate = 1 / endpoint.intervalMs
+        ofHost.set(at.host, (ofHost.get(at.host) ?? 0) + rate)
+        for (let distance = 0; distance <= DISTANCE[at.zone]; distance++)
+          rates[distance] = (rates[distance] ?? 0) + rate
+      }
+      ofDistance = rates
     },
 
     /** Whether the regular polls of others show it before this endpoint is polled again. */
@@ -131,8 +149,10 @@ export interface Witness {
   readonly key: EndpointKey
   readonly endpoint: { readonly intervalMs: number }
   readonly at: HostLocation
-  /** Whether its host answered its latest poll, be it with an error. */
+  /** Whether its host answered its latest poll, be it with an error, and did not ask to wait before the next one. */
   readonly answers: boolean
+  /** Whether another poll is to confirm what its latest one has shown. */
+  readonly isSuspect: boolean
 }
 
 /** With this many other polls in a quarter of an interval, one of them shows soon enough whose fault a failure is. */

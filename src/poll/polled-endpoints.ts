@@ -124,6 +124,7 @@ export interface PolledEndpoint extends KeptEndpoint {
   view: NetworkView
   tally: Tally
   answers: boolean
+  isSuspect: boolean
 }
 
 /** One for all endpoints. */
@@ -158,6 +159,7 @@ function polledOf(
       tally: tallyFor(endpoint, earlier),
       savedAt: earlier?.savedAt ?? 0,
       answers: earlier?.answers ?? false,
+      isSuspect: false,
     }
     if (earlier === undefined || !kept.has(key)) return next
     view.takeOver(endpoint.name, earlier.view)

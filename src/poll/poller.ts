@@ -38,8 +38,8 @@ export function createPoller(deps: PollerDeps): Poller {
       const isConfirmed = isDown(entry)
       const witness = isConfirmed && endpoints.isWitnessedSoon(entry) ? null : endpoints.witnessFor(entry)
       if (witness === null) return
-      // However long a node is down, its witness is polled at the witness's own pace.
-      pollSoon(witness.key, isConfirmed ? witness.key : entry.key)
+      // However long a node is down, its witness is polled at the witness's own pace, as is one that may be failing itself.
+      pollSoon(witness.key, isConfirmed || witness.isSuspect ? witness.key : entry.key)
       // Stays down until a witness that is polled seldom has shown whose fault this is.
       const held = isConfirmed ? entry.view.holdResult(entry.name, witness.endpoint.intervalMs, clock.now()) : null
       if (held !== null) board.put(held, false)
@@ -72,6 +72,7 @@ export function createPoller(deps: PollerDeps): Poller {
     }
     if (onBoard !== undefined) recorder.judged(view, onBoard, result.startedAt, now, entry.sharing)
     if (previous.verdict !== health.verdict) logVerdict(log, previous.verdict, health)
+    entry.isSuspect = suspect
     if (suspect) pollSoon(key)
   }
 
@@ -238,9 +239,8 @@ function pollNode(
 
 const NO_WAIT = Object.freeze({ waitMs: 0 })
 
-function noteAnswers({ entry, result, startedAt }: CompletedPoll): void {
-  const { heads, liveness } = result
-  entry.answers = isAnswered(result)
+function noteAnswers({ entry, result, result: { heads, liveness }, startedAt }: CompletedPoll): void {
+  entry.answers = isAnswered(result) && waitMs(result) === 0
   if (liveness === null) {
     // Of a node that is out of reach nothing is known any more: the next poll makes all checks.
     if (heads.length > 0 && heads.every(isUnreached)) entry.livenessAt = null

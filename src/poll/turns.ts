@@ -194,7 +194,7 @@ export interface ScheduleEntry {
 export interface ScheduledItem {
   readonly key: string
   readonly intervalMs: number
-  /** The shortest time from the start of a poll to the start of an early one. */
+  /** The shortest time from the start of a poll to the start of an early one, unless that is for a suspect with a shorter one. */
   readonly retryMs: number
   readonly limits: readonly SharedLimit[]
   /** It has no turns of its own: another daemon polls it. */

@@ -646,11 +646,11 @@ describe('an endpoint alone', () => {
 })
 
 describe('an endpoint that no other one can follow, because the others are far behind and catch up', () => {
-  /** All but the first. At 60 blocks per poll it takes them five hours. */
+  /** All but the first. At 180 blocks in every third poll it takes them five hours. */
   function catchUp(stage: Stage, names: readonly string[]): void {
     for (const name of names.slice(1)) {
-      let behind = 100_000
-      stage.set(key(name), { behind: () => (behind = Math.max(0, behind - 60)) })
+      let [behind, polls] = [100_000, 0]
+      stage.set(key(name), { behind: () => (behind = polls++ % 3 === 0 ? Math.max(0, behind - 180) : behind) })
     }
   }
 
@@ -771,6 +771,35 @@ describe('half of the endpoints behind the other half', () => {
     await stage.pass(2 * MINUTE)
     expectOnly(stage, ...late)
     for (const name of names) expect(stage.state(key(name))).toBe('up')
+  })
+
+  test('stay late when they stop', async () => {
+    const stage = stageOf(FOUR)
+    await stage.pass(5 * MINUTE)
+    for (const name of ['c', 'd']) stage.set(key(name), { behind: 600 })
+    await stage.pass(2 * MINUTE)
+
+    for (const name of ['c', 'd']) stage.set(key(name), { stuckAt: stage.height('ethereum') - 600 })
+
+    for (let minutes = 0; minutes < 60; minutes++) {
+      await stage.pass(MINUTE)
+      expect([stage.state(key('c')), stage.state(key('d')), stage.state(key('a'))]).toEqual(['down', 'down', 'up'])
+    }
+  })
+
+  test('are judged by height where most are ahead, however old their blocks are', async () => {
+    const stage = stageOf(FIVE)
+    await stage.pass(5 * MINUTE)
+    stage.halt('ethereum', true)
+    await stage.pass(HOUR)
+    stage.set(key('e'), { behind: 7 })
+    stage.halt('ethereum', false)
+
+    for (let polls = 0; polls < 60; polls++) {
+      await stage.pass(5000)
+      expect(stage.state(key('e'))).not.toBe('down')
+    }
+    expect(stage.codes(key('e'))).toEqual(['lagging'])
   })
 
   test('are not late with fresh blocks: the others may claim any height', async () => {

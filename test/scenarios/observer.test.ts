@@ -128,6 +128,53 @@ describe('our own network', () => {
     },
   )
 
+  test('works while the farthest other host is polled every hour: a nearer one does not stand in for it', async () => {
+    const stage = stageOf([
+      { name: 'own', host: '127.0.0.1' },
+      { name: 'near', host: '10.0.0.1', intervalMs: HOUR },
+      { name: 'provider', host: 'rpc.example.com' },
+    ])
+    await stage.pass(84 * MINUTE)
+    fail(stage, ['provider'], { kind: 'timeout', afterMs: 5000 })
+    await stage.until(() => stage.state(key('provider')) === 'down', 3 * INTERVAL)
+
+    for (let passed = 0; passed < HOUR; passed += INTERVAL) {
+      await stage.pass(INTERVAL)
+      expect(states(stage, ['own', 'near', 'provider'])).toEqual(['up', 'up', 'down'])
+    }
+  })
+
+  test('works while one of forty endpoints of a host is a witness for none of the others', async () => {
+    const names = Array.from({ length: 40 }, (_, at) => `e${at}`)
+    const stage = stageOf([
+      { name: 'near', host: '10.0.0.1', intervalMs: 5 * MINUTE },
+      ...names.map((name) => ({ name, host: 'rpc.example.com' })),
+    ])
+    await stage.pass(20 * MINUTE + 5 * SECOND)
+
+    fail(stage, names, REFUSED)
+    await stage.pass(4 * INTERVAL)
+    expect(new Set(states(stage, names))).toEqual(new Set(['down']))
+    heal(stage, names)
+    await stage.pass(5 * MINUTE)
+
+    expect(new Set(states(stage, names))).toEqual(new Set(['up']))
+    expect(stage.incidents()).not.toEqual([])
+  })
+
+  test('works: a witness that fails itself for a moment is not polled twice in it', async () => {
+    const stage = stageOf([{ name: 'other', intervalMs: HOUR }, 'provider'])
+    await stage.pass(84 * MINUTE)
+    fail(stage, ['provider'], REFUSED)
+    fail(stage, ['other'], { kind: 'http', status: 502 })
+    await stage.pass(MINUTE)
+    heal(stage, ['provider', 'other'])
+
+    await stage.pass(HOUR)
+
+    expect(stage.accused().map((one) => one.key)).not.toContain(key('other'))
+  })
+
   test.each<Failure>([
     { kind: 'http', status: 403 },
     { kind: 'rpc', code: -32000, message: 'expired key' },

@@ -9,19 +9,23 @@ interface BlockAgeOptions {
 
 /**
  * Whether an endpoint is judged by the age of its block, because the heights of the others cannot tell whether it is late.
- * Ask only while the chain is not halted.
+ * Ask only while the chain is not halted. `lagConfirmed`: by how many blocks its height shows that it is late.
  */
 export function isJudgedByAge(
   options: BlockAgeOptions,
   heads: KnownHeads,
   endpoint: string,
   own: SeenHead,
+  lagConfirmed: number,
   now: UnixMs,
 ): boolean {
   if (!heads.isRecent(endpoint)) return false
   const stands = now - own.advancedAt >= options.stallMs
   if (heads.recent.size === 1) return stands || isAloneForLong(options, heads, own, now)
-  return stands ? isUnmatched(options, heads, endpoint, own) : isBehindHalf(options, heads, own, now)
+  if (stands && isUnmatched(options, heads, endpoint, own)) return true
+  // The block of one that stands was fresh when a chain halted that goes on now.
+  if (lagConfirmed >= options.lagBlocks || (stands && wasFresh(own, options.stallMs))) return false
+  return isBehindHalf(options, heads, own, now)
 }
 
 /**
@@ -68,9 +72,9 @@ function isBehindHalf({ lagBlocks, stallMs }: BlockAgeOptions, heads: KnownHeads
   for (const endpoint of heads.recentEndpoints()) {
     const other = heads.seen(endpoint)
     if (other === undefined || other.head.height < height + lagBlocks || !wasFresh(other, stallMs)) continue
-    if (other.head.timestamp - timestamp >= stallMs) ahead++
+    if (other.head.timestamp - timestamp >= stallMs && isHalf(++ahead)) return true
   }
-  return isHalf(ahead)
+  return false
 }
 
 /** Its block was not old when it was first seen, so the chain's clock is not slow. */

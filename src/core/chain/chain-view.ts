@@ -5,7 +5,15 @@ import { createBlockPace, maxBlocksIn } from './block-pace.ts'
 import { type Block, createLineage, createParentTrust, parentOf } from './block-reports.ts'
 import { type Fork, isElsewhere, isReplaced } from './branch-votes.ts'
 import { type BranchStanding, createBranches } from './branches.ts'
-import { createKnownHeads, type HeadMove, hasLeftBlocks, moveOf, reachedByHalf, type SeenHead } from './known-heads.ts'
+import {
+  createKnownHeads,
+  type HeadMove,
+  hasLeftBlocks,
+  type KnownHeads,
+  moveOf,
+  reachedByHalf,
+  type SeenHead,
+} from './known-heads.ts'
 import { createProgress } from './progress.ts'
 import { type ChainReference, createReferenceHead } from './reference-head.ts'
 
@@ -134,7 +142,7 @@ export function createChainView(initial: ChainViewOptions): ChainView {
       if (reference.current === null || progress.isRestored) update(at)
       if (progress.isRestored) progress.findLeader(heads)
       const advanced = heads.add(endpoint, head, at)
-      progress.noteAnswer(endpoint, advanced, head, at)
+      progress.noteAnswer(endpoint, advanced, { head, advancedAt: heads.seen(endpoint)?.advancedAt ?? at }, at)
       reference.markChanged(head)
       update(at)
       if (advanced) progress.updateLeader(endpoint, before, head, at)
@@ -195,21 +203,21 @@ export function createChainView(initial: ChainViewOptions): ChainView {
       if (seen === undefined || agreed === null) return null
       const { head, advancedAt } = seen
       const behindMs = progress.advancedPastAt(head.height) - advancedAt
-      const isByAge =
-        options.isAlone || (isJudgedByAge(options, heads, endpoint, seen, now) && haltedSince(now) === null)
+      const lagConfirmed = Math.max(0, confirmedOf(agreed, heads) - head.height)
+      const isJudged = isJudgedByAge(options, heads, endpoint, seen, lagConfirmed, now)
+      const isByAge = options.isAlone || (isJudged && haltedSince(now) === null)
       return {
         head,
         advancedAt,
         lagBlocks: Math.max(0, agreed.height - head.height),
-        lagConfirmed: Math.max(0, Math.min(agreed.height, reachedByHalf(heads)) - head.height),
+        lagConfirmed,
         stalledForMs: behindMs >= options.stallMs ? now - advancedAt : null,
         ageMs: isByAge ? Math.max(0, now - head.timestamp) : null,
         branch: branches.standing(endpoint),
       }
     },
 
-    confirmedHeight: () =>
-      reference.current === null ? null : Math.min(reference.current.height, reachedByHalf(heads)),
+    confirmedHeight: () => (reference.current === null ? null : confirmedOf(reference.current, heads)),
 
     haltedSince,
     isForked: branches.isForked,
@@ -239,6 +247,11 @@ export function createChainView(initial: ChainViewOptions): ChainView {
 
     shift: (ms) => [heads, reference, progress, branches].forEach((part) => part.shift(ms)),
   }
+}
+
+/** The height up to which half of the endpoints confirm the reference head. */
+function confirmedOf(agreed: Pick<ChainReference, 'height'>, heads: KnownHeads): number {
+  return Math.min(agreed.height, reachedByHalf(heads))
 }
 
 /**

@@ -8,11 +8,11 @@ import type { ReferenceHead } from './reference-head.ts'
 export interface Progress {
   readonly lastAdvanceAt: UnixMs
   /**
-   * Call it for every head that an endpoint reports, before the reference head is updated; `advanced`: its height grew. An
-   * endpoint that catches up below the reference head shows neither that the chain advances nor that it does not, nor
-   * does one that is further ahead than the chain can be.
+   * Call it for every head that an endpoint reports, before the reference head is updated; `advanced`: its height grew, at
+   * `advancedAt` for the last time. An endpoint that catches up below the reference head shows neither that the chain
+   * advances nor that it does not, also while it pauses, nor does one that is further ahead than the chain can be.
    */
-  noteAnswer(endpoint: string, advanced: boolean, head: Head, at: UnixMs): void
+  noteAnswer(endpoint: string, advanced: boolean, seen: Pick<SeenHead, 'head' | 'advancedAt'>, at: UnixMs): void
   /** Call it after the reference head was updated. Detects an endpoint that advances while all others may be stuck. */
   updateLeader(endpoint: string, before: SeenHead | undefined, head: Head, at: UnixMs): void
   /** When the chain was last seen to advance past this height: an endpoint at this height could have followed. */
@@ -37,7 +37,7 @@ export interface ProgressOptions {
   /** Number of endpoints that answered recently. */
   readonly answering: () => number
   /** They may change. */
-  readonly options: { readonly stallMs: number; readonly lagBlocksDown: number }
+  readonly options: { readonly stallMs: number; readonly lagBlocks: number; readonly lagBlocksDown: number }
 }
 
 export function createProgress({ reference, pace, answering, options }: ProgressOptions): Progress {
@@ -86,9 +86,11 @@ export function createProgress({ reference, pace, answering, options }: Progress
       return isRestored
     },
 
-    noteAnswer(endpoint, advanced, head, at) {
+    noteAnswer(endpoint, advanced, { head, advancedAt }, at) {
       if (isImpossible(endpoint, head)) return
-      if (advanced && head.height <= (reference.current?.height ?? -1)) return
+      const behind = (reference.current?.height ?? -1) - head.height
+      if (advanced && behind >= 0) return
+      if (behind >= options.lagBlocks && at - advancedAt < options.stallMs) return
       if (newestBy !== endpoint) otherAt = newestAt
       newestBy = endpoint
       newestAt = at

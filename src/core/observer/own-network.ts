@@ -183,7 +183,8 @@ export function createOwnNetwork(): OwnNetwork {
       if (nearer.some(({ isDown, downUntil }) => isDown || startedAt < downUntil)) return 'own'
       if (startedAt < host.unwitnessedUntil) return 'own'
       if (group.answeredAt >= endedAt) return 'node'
-      return nearer.some((one) => one.answeredAt < endedAt && canGoDown(one, host)) ? 'undecided' : 'node'
+      const isOpen = (one: Group) => (one === group || !one.dns) && one.answeredAt < endedAt && canGoDown(one, host)
+      return nearer.some(isOpen) ? 'undecided' : 'node'
     },
 
     expect(location, now) {
@@ -216,7 +217,8 @@ function moveToEnd(hosts: Set<Host>, host: Host): void {
 
 /** Whether another host could be reached, but none was while this one failed. */
 function isUnwitnessed({ failingSince, groups }: Host): boolean {
-  return failingSince !== null && groups.some((one) => one.answeredAt < failingSince && one.reachable.size > 0)
+  if (failingSince === null) return false
+  return groups.some((one) => !one.dns && one.answeredAt < failingSince && one.reachable.size > 0)
 }
 
 function isUnpolled({ groups, lastEndedAt }: Host, group: Group): boolean {
