@@ -48,7 +48,6 @@ export async function notifyTest(
       const said = say({ ...message, reports: [], text }, server.publicUrl)
       const delivered = await deliver(channelOf(settings), said, {
         http,
-        deferred: new Map(),
         clock: systemClock,
         signal: io.signal,
       })

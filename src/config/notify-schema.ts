@@ -74,8 +74,7 @@ const channel = mapping('Where messages go.', {
   token: s.token({ description: 'ntfy: an access token.', defaultText: 'none' }).optional(),
   smtp: address
     .smtpUrl({
-      description:
-        'email: `smtp://USER:PASSWORD@HOST:587` (STARTTLS where offered, except on loopback) or `smtps://…:465`.',
+      description: 'email: `smtp://USER:PASSWORD@HOST:587` (STARTTLS where offered) or `smtps://…:465`.',
       defaultText: 'none',
     })
     .optional(),

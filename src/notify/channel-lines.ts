@@ -7,7 +7,6 @@ import type { NotificationRecord } from '../store/store.ts'
 import { type Channel, channelOf } from './channel-table.ts'
 import { bestOf, deliver } from './deliver.ts'
 import type { HttpDelivery } from './http-delivery.ts'
-import type { Deferred } from './mail-delivery.ts'
 import type { Heard, Message, Notification, Result } from './notification.ts'
 import { Outbox } from './outbox.ts'
 import { createSender, type Sender } from './sender.ts'
@@ -106,7 +105,6 @@ function createChannelLine(initial: Channel, deps: ChannelLineDeps): ChannelLine
   const { name } = initial.settings
   const results: Record<Result, number> = { sent: 0, retried: 0, rejected: 0, expired: 0 }
   const stopping = new AbortController()
-  const deferred: Deferred = new Map()
   let keptAliveAt = Number.NEGATIVE_INFINITY
   const outbox = new Outbox({
     newId: () => `msg_${randomUUID()}`,
@@ -123,7 +121,7 @@ function createChannelLine(initial: Channel, deps: ChannelLineDeps): ChannelLine
     clock,
     random: deps.random,
     ratePerMinute: deps.ratePerMinute,
-    send: (message, signal) => deliver(line.channel, line.say(message), { http, deferred, clock, signal }),
+    send: (message, signal) => deliver(line.channel, line.say(message), { http, clock, signal }),
     onSettled(notifications, result) {
       results[result] += result === 'expired' ? notifications.length : 1
       deps.onSettled(notifications)

@@ -2,19 +2,15 @@ import { placeOf } from '../log.ts'
 import { isMail } from './channel.ts'
 import type { Channel } from './channel-table.ts'
 import type { Delivered, HttpDelivery } from './http-delivery.ts'
-import { type Deferred, type MailClock, sendMail } from './mail-delivery.ts'
+import { type MailClock, sendMail } from './mail-delivery.ts'
 import type { Said } from './wording.ts'
 
 /** Sends a message through a channel once; never rejects. Of several instances, one must accept it. */
-export async function deliver(
-  channel: Channel,
-  said: Said,
-  { http, deferred, clock, signal }: DeliverDeps,
-): Promise<Delivered> {
+export async function deliver(channel: Channel, said: Said, { http, clock, signal }: DeliverDeps): Promise<Delivered> {
   try {
     const { ca } = channel.settings
     const rendered = channel.render(said)
-    if (isMail(rendered)) return await sendMail(rendered, { ca, deferred, clock, signal })
+    if (isMail(rendered)) return await sendMail(rendered, { ca, clock, signal })
     return bestOf(await Promise.all(rendered.map((request) => http.send(request, signal, ca))))
   } catch (error) {
     // What cannot be rendered or is no valid request now is none later either. Its message may hold a secret.
@@ -24,7 +20,6 @@ export async function deliver(
 
 interface DeliverDeps {
   readonly http: HttpDelivery
-  readonly deferred: Deferred
   readonly clock: MailClock
   readonly signal: AbortSignal
 }

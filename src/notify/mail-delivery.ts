@@ -18,14 +18,13 @@ const MAX_WORDS = 300
 
 export type MailClock = Pick<Clock, 'after' | 'monotonic'>
 
-/** Recipients that the server has not accepted yet, of mails that others have got, by `Message-ID`. */
-export type Deferred = Map<string, readonly string[]>
-const MAX_DEFERRED = 256
-
-/** Sends one mail over a connection of its own; never rejects. What is tried again goes only to those who have not got it. */
+/**
+ * Sends one mail over a connection of its own; never rejects. It is sent once a recipient has got it: to try it again for
+ * the others would keep back what comes after it.
+ */
 export async function sendMail(
   { smtp, references, ...mail }: Omit<Mail, 'kind'>,
-  { ca, deferred, clock, signal }: MailDeps,
+  { ca, clock, signal }: { readonly ca: string | null; readonly clock: MailClock; readonly signal: AbortSignal },
 ): Promise<Delivered> {
   // Loaded with the first mail: it takes a tenth of the daemon's start, and most have no such channel.
   const { createTransport } = await import('nodemailer')
@@ -38,10 +37,9 @@ export async function sendMail(
     secure: url.protocol === 'smtps:',
     // A password never crosses the network in plain text.
     requireTLS: hasPassword && !isLoopback,
-    // A relay on this machine often has a self-signed certificate; `tls.ca` says that it has one to be verified.
-    ignoreTLS: isLoopback && ca === null,
     ...(hasPassword ? { auth: { user: decoded(url.username), pass: decoded(url.password) } } : {}),
-    ...(ca === null ? {} : { tls: { ca } }),
+    // A relay on this machine often has a self-signed certificate; `tls.ca` says that it has one to be verified.
+    tls: ca !== null ? { ca } : isLoopback && url.protocol === 'smtp:' ? { rejectUnauthorized: false } : {},
     connectionTimeout: STEP_TIMEOUT_MS,
     greetingTimeout: STEP_TIMEOUT_MS,
     socketTimeout: STEP_TIMEOUT_MS,
@@ -55,52 +53,23 @@ export async function sendMail(
   const ending = new AbortController()
   if (deadline.passed) ending.abort()
   deadline.watch(() => ending.abort())
-  const { messageId } = mail
-  const to = deferred.get(messageId) ?? mail.to
   try {
     const { rejected, rejectedErrors = [] } = await transport.sendMail({
       ...mail,
-      envelope: { from: mail.from, to: [...to] },
       signal: ending.signal,
       to: [...mail.to],
       references,
       inReplyTo: references,
       headers: { 'Auto-Submitted': 'auto-generated' },
     })
-    deferred.delete(messageId)
-    const [refusal, ...others] = rejectedErrors.map((error) => outcomeOf(error, redact))
+    const [refusal] = rejectedErrors.map((error) => outcomeOf(error, redact))
     if (refusal === undefined) return { result: 'sent' }
-    const later = [refusal, ...others].find(({ result }) => result === 'retried')
-    if (later === undefined) return missedBy(rejected.length, to, refusal)
-    defer(deferred, messageId, rejected)
-    return later
+    return { result: 'sent', missed: `${rejected.length} of ${mail.to.length} recipients: ${refusal.error}` }
   } catch (error) {
-    const outcome = outcomeOf(error, redact)
-    if (outcome.result === 'retried' || !deferred.delete(messageId)) return outcome
-    return missedBy(to.length, mail.to, outcome)
+    return outcomeOf(error, redact)
   } finally {
     deadline.end()
     transport.close()
-  }
-}
-
-interface MailDeps {
-  readonly ca: string | null
-  readonly deferred: Deferred
-  readonly clock: MailClock
-  readonly signal: AbortSignal
-}
-
-/** The other recipients have got it. */
-function missedBy(count: number, of: readonly string[], { error }: Refused): Delivered {
-  return { result: 'sent', missed: `${count} of ${of.length} recipients: ${error}` }
-}
-
-function defer(deferred: Deferred, messageId: string, recipients: readonly string[]): void {
-  deferred.set(messageId, recipients)
-  for (const oldest of deferred.keys()) {
-    if (deferred.size <= MAX_DEFERRED) return
-    deferred.delete(oldest)
   }
 }
 

@@ -100,11 +100,16 @@ export function createSender(deps: SenderDeps): Sender {
     if (stopping.signal.aborted && delivered.result === 'retried') return
     const mono = clock.monotonic()
     const now = clock.now()
+    if (delivered.result !== 'sent' && asked !== receiver) {
+      // Another receiver has followed in the meantime.
+      const again = { result: 'retried', error: delivered.error, delayMs: 0 } as const
+      return onSettled(outbox.settle(message, again, now, mono), 'retried')
+    }
     if (delivered.result === 'retried') {
       failures++
-      const waitMs = asked === receiver ? delivered.retryAfterMs : null
-      const delayMs = Math.max(backoff(Math.max(failures, message.attempts + 1)), waitMs ?? 0)
-      if (failures >= BREAKER_AFTER || waitMs !== null) pausedUntil = mono + delayMs
+      const { retryAfterMs } = delivered
+      const delayMs = Math.max(backoff(Math.max(failures, message.attempts + 1)), retryAfterMs ?? 0)
+      if (failures >= BREAKER_AFTER || retryAfterMs !== null) pausedUntil = mono + delayMs
       note(delivered)
       onSettled(outbox.settle(message, { ...delivered, delayMs }, now, mono), 'retried')
       return

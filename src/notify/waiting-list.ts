@@ -99,10 +99,13 @@ export class WaitingList {
     }
   }
 
-  /** The first one that can be sent, and is due at `mono`. */
+  /** The one that can be sent and has been due for longest at `mono`: one that fails again and again lets others pass. */
   due(mono: number): Entry | null {
-    for (const head of this.#sendable()) if (head.dueAt <= mono) return head
-    return null
+    let longest: Entry | null = null
+    for (const head of this.#sendable()) {
+      if (head.dueAt <= mono && (longest === null || head.dueAt < longest.dueAt)) longest = head
+    }
+    return longest
   }
 
   /** When the next one can be sent; `null` if none can. */

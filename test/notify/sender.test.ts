@@ -8,7 +8,13 @@ import { createFakeClock } from '../support/fake-clock.ts'
 const FAILED: Delivered = { result: 'retried', error: 'connection refused', retryAfterMs: null }
 
 /** A sender over a sink that answers as `answer` says. */
-function setUp({ answer, rate = 30 }: { answer: (message: Message, attempt: number) => Delivered; rate?: number }) {
+function setUp({
+  answer,
+  rate = 30,
+}: {
+  answer: (message: Message, attempt: number) => Delivered | Promise<Delivered>
+  rate?: number
+}) {
   const clock = createFakeClock()
   const attempts: { readonly at: number; readonly message: Message }[] = []
   const results: string[] = []
@@ -146,14 +152,37 @@ describe('a sender', () => {
     expect(attempts.map(({ at }) => at)).toEqual([0, 10_000, 10_000])
   })
 
+  test('sends what is in flight to the receiver that follows, whatever the one before says of it', async () => {
+    let refuse = () => {}
+    const { clock, attempts, results, sender, tell } = setUp({
+      answer: (_message, attempt) =>
+        attempt > 1
+          ? { result: 'sent' }
+          : new Promise((resolve) => {
+              refuse = () => resolve({ result: 'rejected', error: 'answered HTTP 404' })
+            }),
+    })
+    tell('a')
+    await clock.advance(1000)
+
+    sender.startOver()
+    refuse()
+    await clock.advance(1000)
+
+    expect([attempts.length, results, sender.health.failing]).toEqual([2, ['retried', 'sent'], false])
+  })
+
   test('goes on past a message that its receiver cannot take, which ends after a day', async () => {
     const { attempts, results, outbox, tell, advance } = setUp({
       answer: ({ subject }) => (subject === 'poison' ? FAILED : { result: 'sent' }),
     })
     tell('poison')
+    await advance(3_600_000, 5000)
     for (let hour = 0; hour < 25; hour++) {
       tell(`i${hour}`)
-      await advance(3_600_000, 5000)
+      await advance(60_000, 5000)
+      expect(attempts.some(({ message }) => message.subject === `i${hour}`)).toBe(true)
+      await advance(3_540_000, 5000)
     }
 
     expect(attempts.filter(({ message }) => message.subject !== 'poison')).toHaveLength(25)
