@@ -785,6 +785,11 @@ describe('half of the endpoints behind the other half', () => {
       await stage.pass(MINUTE)
       expect([stage.state(key('c')), stage.state(key('d')), stage.state(key('a'))]).toEqual(['down', 'down', 'up'])
     }
+    const stalled = stage.board.entry('ethereum', 'c')?.health.conditions.find(({ code }) => code === 'stalled')
+    expect([stalled?.message, stalled?.isAlone]).toEqual([
+      expect.stringContaining('while the network advanced'),
+      undefined,
+    ])
   })
 
   test('are judged by height where most are ahead, however old their blocks are', async () => {

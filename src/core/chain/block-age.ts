@@ -7,25 +7,28 @@ interface BlockAgeOptions {
   readonly recentMs: number
 }
 
+/** Nothing shows whether it or the chain has stopped; or half of the others have newer blocks. */
+export type ReasonForAge = 'unmatched' | 'behind-half'
+
 /**
- * Whether an endpoint is judged by the age of its block, because the heights of the others cannot tell whether it is late.
- * Ask only while the chain is not halted. `lagConfirmed`: by how many blocks its height shows that it is late.
+ * Why an endpoint is judged by the age of its block: the heights of the others cannot tell whether it is late. `null` if
+ * they can. Ask only while the chain is not halted. `lagConfirmed`: by how many blocks its height shows that it is late.
  */
-export function isJudgedByAge(
+export function reasonForAge(
   options: BlockAgeOptions,
   heads: KnownHeads,
   endpoint: string,
   own: SeenHead,
   lagConfirmed: number,
   now: UnixMs,
-): boolean {
-  if (!heads.isRecent(endpoint)) return false
+): ReasonForAge | null {
+  if (!heads.isRecent(endpoint)) return null
   const stands = now - own.advancedAt >= options.stallMs
-  if (heads.recent.size === 1) return stands || isAloneForLong(options, heads, own, now)
-  if (stands && isUnmatched(options, heads, endpoint, own)) return true
+  if (heads.recent.size === 1) return stands || isAloneForLong(options, heads, own, now) ? 'unmatched' : null
+  if (stands && isUnmatched(options, heads, endpoint, own)) return 'unmatched'
   // The block of one that stands was fresh when a chain halted that goes on now.
-  if (lagConfirmed >= options.lagBlocks || (stands && wasFresh(own, options.stallMs))) return false
-  return isBehindHalf(options, heads, own, now)
+  if (lagConfirmed >= options.lagBlocks || (stands && wasFresh(own, options.stallMs))) return null
+  return isBehindHalf(options, heads, own, now) ? 'behind-half' : null
 }
 
 /**

@@ -1,6 +1,6 @@
 import type { Head } from '../poll-result.ts'
 import type { UnixMs } from '../time.ts'
-import { isJudgedByAge } from './block-age.ts'
+import { reasonForAge } from './block-age.ts'
 import { createBlockPace, maxBlocksIn } from './block-pace.ts'
 import { type Block, createLineage, createParentTrust, parentOf } from './block-reports.ts'
 import { type Fork, isElsewhere, isReplaced } from './branch-votes.ts'
@@ -89,6 +89,8 @@ export interface ChainStanding {
   readonly stalledForMs: number | null
   /** Age of its block if that counts, because the heights of the others cannot tell whether it is late; otherwise `null`. */
   readonly ageMs: number | null
+  /** The age counts because half of the others have newer blocks: the chain goes on. */
+  readonly isBehindHalf: boolean
   /** `null` if its branch is unknown or not confirmed. */
   readonly branch: BranchStanding | null
 }
@@ -202,17 +204,17 @@ export function createChainView(initial: ChainViewOptions): ChainView {
       const agreed = reference.current
       if (seen === undefined || agreed === null) return null
       const { head, advancedAt } = seen
-      const behindMs = progress.advancedPastAt(head.height) - advancedAt
       const lagConfirmed = Math.max(0, confirmedOf(agreed, heads) - head.height)
-      const isJudged = isJudgedByAge(options, heads, endpoint, seen, lagConfirmed, now)
-      const isByAge = options.isAlone || (isJudged && haltedSince(now) === null)
+      const reason = options.isAlone ? 'unmatched' : reasonForAge(options, heads, endpoint, seen, lagConfirmed, now)
+      const isByAge = reason !== null && (options.isAlone || haltedSince(now) === null)
       return {
         head,
         advancedAt,
         lagBlocks: Math.max(0, agreed.height - head.height),
         lagConfirmed,
-        stalledForMs: behindMs >= options.stallMs ? now - advancedAt : null,
+        stalledForMs: progress.advancedPastAt(head.height) - advancedAt >= options.stallMs ? now - advancedAt : null,
         ageMs: isByAge ? Math.max(0, now - head.timestamp) : null,
+        isBehindHalf: reason === 'behind-half',
         branch: branches.standing(endpoint),
       }
     },

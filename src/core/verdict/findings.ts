@@ -145,7 +145,7 @@ function pushStanding(findings: Finding[], standing: ShardStanding, thresholds: 
     findings.push({
       code: 'stalled',
       verdict: 'degraded',
-      message: `${where}no new block for ${humanDuration(standing.stalledForMs)} while the network advanced`,
+      message: `${where}${withoutBlock(standing.stalledForMs)}`,
       ...onShard(standing.shard),
     })
   }
@@ -155,7 +155,7 @@ function pushStanding(findings: Finding[], standing: ShardStanding, thresholds: 
 export const NOT_COMPARABLE =
   'without another endpoint at this height it is unknown whether the endpoint or the chain has stopped'
 
-/** Without another endpoint at its height, only the newest block's age counts: lagging while blocks arrive, stalled when none do. */
+/** Where only the newest block's age counts: lagging while blocks arrive, stalled when none do. */
 function pushAge(
   findings: Finding[],
   standing: ShardStanding,
@@ -180,12 +180,15 @@ function pushAge(
     findings.push({
       code: 'stalled',
       verdict: 'degraded',
-      message: `${where}no new block for ${humanDuration(ageMs)}; ${NOT_COMPARABLE}`,
-      isAlone: true,
+      ...(standing.isBehindHalf
+        ? { message: `${where}${withoutBlock(ageMs)}` }
+        : { message: `${where}no new block for ${humanDuration(ageMs)}; ${NOT_COMPARABLE}`, isAlone: true as const }),
       ...onShard(shard),
     })
   }
 }
+
+const withoutBlock = (ms: number) => `no new block for ${humanDuration(ms)} while the network advanced`
 
 function ofBranch({ branch, shard }: ShardStanding): Finding | null {
   if (branch?.side !== 'against') return null

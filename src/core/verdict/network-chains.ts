@@ -82,7 +82,7 @@ export function createNetworkChains(
       const chain = chains.get(shard)
       const standing = chain?.standing(endpoint, now) ?? null
       if (chain === undefined || standing === null) return null
-      const { head, advancedAt, lagBlocks, lagConfirmed, stalledForMs, ageMs, branch } = standing
+      const { head, advancedAt, lagBlocks, lagConfirmed, stalledForMs, ageMs, isBehindHalf, branch } = standing
       const lagging = isLagging(standing, wasLagging, thresholds)
       const blockMs = msPerBlock(network, chain.blockTimeMs())
       const lagMs = lagBlocks * blockMs
@@ -94,6 +94,7 @@ export function createNetworkChains(
         lagConfirmed,
         stalledForMs,
         ageMs,
+        isBehindHalf,
         branch,
         shard,
         lagging,

@@ -79,6 +79,7 @@ function standingOf(
     blockTimeMs,
     stalledForMs: isStalled ? now - advancedAt : null,
     ageMs: alone.has(shard) ? Math.max(0, now - head.timestamp) : null,
+    isBehindHalf: false,
     branch: null,
   }
 }
