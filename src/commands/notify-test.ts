@@ -46,11 +46,7 @@ export async function notifyTest(
         saysBoth: false,
       } as const
       const said = say({ ...message, reports: [], text }, server.publicUrl)
-      const delivered = await deliver(channelOf(settings), said, {
-        http,
-        clock: systemClock,
-        signal: io.signal,
-      })
+      const delivered = await deliver(channelOf(settings), said, { http, clock: systemClock, signal: io.signal })
       return { name: settings.name, error: errorOf(delivered) }
     }),
   )

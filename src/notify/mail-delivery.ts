@@ -62,9 +62,10 @@ export async function sendMail(
       inReplyTo: references,
       headers: { 'Auto-Submitted': 'auto-generated' },
     })
-    const [refusal] = rejectedErrors.map((error) => outcomeOf(error, redact))
+    const [refusal] = rejectedErrors
     if (refusal === undefined) return { result: 'sent' }
-    return { result: 'sent', missed: `${rejected.length} of ${mail.to.length} recipients: ${refusal.error}` }
+    const { error } = outcomeOf(refusal, redact)
+    return { result: 'sent', missed: `${rejected.length} of ${mail.to.length} recipients: ${error}` }
   } catch (error) {
     return outcomeOf(error, redact)
   } finally {

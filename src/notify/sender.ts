@@ -125,9 +125,12 @@ export function createSender(deps: SenderDeps): Sender {
     const now = clock.now()
     const before = health
     const lastError = errorOf(delivered)
-    if (delivered.result === 'sent') health = { ...health, lastSentAt: now }
-    if (lastError !== null) health = { ...health, lastFailedAt: now }
-    health = { ...health, failing: lastError !== null, lastError }
+    health = {
+      failing: lastError !== null,
+      lastError,
+      lastSentAt: delivered.result === 'sent' ? now : before.lastSentAt,
+      lastFailedAt: lastError === null ? before.lastFailedAt : now,
+    }
     if (before.failing !== health.failing) deps.onHealth(health)
   }
 

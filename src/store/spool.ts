@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import Database from 'better-sqlite3'
 import { POLL_NUMBERS } from './poll-columns.ts'
-import { type StoreLock, takeLock, troubleOf } from './sqlite/disk.ts'
+import { takeLock, troubleOf } from './sqlite/disk.ts'
 import { StoreError } from './store.ts'
 import type { Batch, Registration } from './write-events.ts'
 
@@ -33,15 +33,21 @@ export const spoolExists = (path: string): boolean => existsSync(path)
 
 /** Throws a StoreError if a person has to decide. */
 export function openSpool(path: string): Spool {
-  let lock: StoreLock | null = null
   try {
-    const taken = takeLock(path)
-    lock = taken
-    return createSpool(openFile(path), () => taken.release())
+    return openLocked(path)
   } catch (error) {
-    lock?.release()
     if (error instanceof StoreError) throw error
     throw new StoreError('bad-spool', `${path}, which is to hold rows while the database is away: ${troubleOf(error)}`)
+  }
+}
+
+function openLocked(path: string): Spool {
+  const lock = takeLock(path)
+  try {
+    return createSpool(openFile(path), () => lock.release())
+  } catch (error) {
+    lock.release()
+    throw error
   }
 }
 

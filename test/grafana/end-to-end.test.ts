@@ -155,7 +155,7 @@ async function prove({ what, alerts, where, silences: blamesNobody, inject, heal
   for (const name of alerts) proven.add(name)
 }
 
-/** A failed scrape begins the waiting time of every alert anew. */
+/** After a failed scrape, the `for` of every alert starts again. */
 async function scrapesSince(began: number): Promise<string> {
   const range = `[${Math.round((performance.now() - began) / 1000)}s]`
   const told = async (of: string) =>

@@ -555,7 +555,7 @@ test('a channel with another URL does not wait for what the one before has asked
   busy.answer = (response) => response.writeHead(429, { 'retry-after': '3600' }).end()
   const { notifier, put } = await setUp(hookOf(busy))
   put(incident())
-  await until(() => notifier.status().channels[0]?.results.retried === 1, 'it is asked to wait')
+  await until(() => notifier.status().channels[0]?.results.retried === 1, 'the receiver answers 429')
 
   notifier.configure(settingsOf(hookOf(free)), null)
 
