@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs'
+import { existsSync, rmSync } from 'node:fs'
 import Database from 'better-sqlite3'
 import { POLL_NUMBERS } from './poll-columns.ts'
 import { takeLock, troubleOf } from './sqlite/disk.ts'
@@ -17,6 +17,7 @@ export interface Spool {
    * one batch. `null` if there is none.
    */
   oldest(atMost: number): Spooled | null
+  /** Also succeeds if the file cannot be written, as on a full disk. */
   remove(spooled: Spooled): void
   close(): void
 }
@@ -24,8 +25,9 @@ export interface Spool {
 export interface Spooled {
   /** Of the latest batch in it. */
   readonly nth: number
+  readonly batches: number
   readonly batch: Batch
-  /** The endpoints that its polls refer to. */
+  /** The endpoints that its polls refer to, or that it registers. */
   readonly registrations: readonly Registration[]
 }
 
@@ -44,7 +46,7 @@ export function openSpool(path: string): Spool {
 function openLocked(path: string): Spool {
   const lock = takeLock(path)
   try {
-    return createSpool(openFile(path), () => lock.release())
+    return createSpool(path, () => lock.release())
   } catch (error) {
     lock.release()
     throw error
@@ -89,7 +91,7 @@ interface Row {
 function spooledOf(row: Row): Spooled {
   const { events, registrations } = JSON.parse(row.others) as Pick<Batch, 'events'> & Omit<Spooled, 'nth' | 'batch'>
   const polls = new Float64Array(Uint8Array.from(row.polls).buffer)
-  return { nth: row.nth, batch: { polls, events: events.map(waited) }, registrations }
+  return { nth: row.nth, batches: 1, batch: { polls, events: events.map(waited) }, registrations }
 }
 
 /** `null` if they are of different runs, which refer to different endpoints by the same index. */
@@ -106,15 +108,26 @@ function join(earlier: Spooled, later: Spooled): Spooled | null {
   const before = earlier.batch.polls.length / POLL_NUMBERS
   const moved = later.batch.events.map(({ after, event }) => ({ after: before + after, event }))
   const batch = { polls, events: [...earlier.batch.events, ...moved] }
-  return { nth: later.nth, batch, registrations: [...known.values()] }
+  return { nth: later.nth, batches: earlier.batches + 1, batch, registrations: [...known.values()] }
 }
 
-function createSpool(db: Database.Database, onClose: () => void): Spool {
-  const insert = db.prepare('INSERT INTO batches (rows, polls, others) VALUES (?, ?, ?)')
-  const inOrder = db.prepare('SELECT nth, polls, others FROM batches ORDER BY nth')
-  const remove = db.prepare('DELETE FROM batches WHERE nth <= ? RETURNING rows').pluck()
-  const total = db.prepare('SELECT total(rows) AS rows, count(*) AS batches FROM batches').get()
-  let { rows, batches } = total as { rows: number; batches: number }
+/** A file of this size is replaced by a new one once it is empty, because SQLite's files do not shrink. */
+const LARGE_PAGES = 4096
+
+function createSpool(path: string, onClose: () => void): Spool {
+  let file = fileAt(path)
+  let { rows, batches } = file.total.get() as { rows: number; batches: number }
+  /** The batches up to here are removed, although the file could not be written. */
+  let removedTo = 0
+
+  function startAnew(): void {
+    // Throws before the file is closed if it may not be deleted.
+    rmSync(path)
+    file.db.close()
+    for (const part of ['-wal', '-shm']) rmSync(`${path}${part}`, { force: true })
+    file = fileAt(path)
+    removedTo = 0
+  }
 
   return {
     get rows() {
@@ -125,29 +138,50 @@ function createSpool(db: Database.Database, onClose: () => void): Spool {
     },
     add({ polls, events }, registrations) {
       const bytes = Buffer.from(polls.buffer, polls.byteOffset, polls.byteLength)
-      insert.run(polls.length / POLL_NUMBERS, bytes, JSON.stringify({ events, registrations }))
-      rows += polls.length / POLL_NUMBERS
+      file.insert.run(rowsOf(polls), bytes, JSON.stringify({ events, registrations }))
+      rows += rowsOf(polls)
       batches++
     },
     oldest(atMost) {
       let joined: Spooled | null = null
-      for (const row of inOrder.iterate() as IterableIterator<Row>) {
+      for (const row of file.after.iterate(removedTo) as IterableIterator<Row>) {
         const next: Spooled | null = joined === null ? spooledOf(row) : join(joined, spooledOf(row))
         if (next === null) break
         joined = next
-        if (next.batch.polls.length / POLL_NUMBERS + next.batch.events.length >= atMost) break
+        if (rowsOf(next.batch.polls) + next.batch.events.length >= atMost) break
       }
       return joined
     },
-    remove({ nth }) {
-      for (const gone of remove.all(nth) as number[]) {
-        rows -= gone
-        batches--
+    remove(spooled) {
+      rows -= rowsOf(spooled.batch.polls)
+      batches -= spooled.batches
+      try {
+        file.remove.run(spooled.nth)
+        removedTo = 0
+      } catch {
+        removedTo = spooled.nth
       }
+      if (batches > 0) return
+      // Batches that stay in the file would be written after later ones when the daemon starts again.
+      if (removedTo > 0 || (file.pages.get() as number) > LARGE_PAGES) startAnew()
     },
     close() {
-      db.close()
+      file.db.close()
       onClose()
     },
+  }
+}
+
+const rowsOf = (polls: Float64Array): number => polls.length / POLL_NUMBERS
+
+function fileAt(path: string) {
+  const db = openFile(path)
+  return {
+    db,
+    insert: db.prepare('INSERT INTO batches (rows, polls, others) VALUES (?, ?, ?)'),
+    after: db.prepare('SELECT nth, polls, others FROM batches WHERE nth > ? ORDER BY nth'),
+    remove: db.prepare('DELETE FROM batches WHERE nth <= ?'),
+    total: db.prepare('SELECT total(rows) AS rows, count(*) AS batches FROM batches'),
+    pages: db.prepare('PRAGMA page_count').pluck(),
   }
 }

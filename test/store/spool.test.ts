@@ -1,11 +1,13 @@
-import { writeFileSync } from 'node:fs'
+import { statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { expect, onTestFinished, test } from 'vitest'
+import Sqlite from 'better-sqlite3'
+import { expect, onTestFinished, test, vi } from 'vitest'
+import type { Clock } from '../../src/clock.ts'
 import { POLL_NUMBERS } from '../../src/store/poll-columns.ts'
 import type { Database } from '../../src/store/postgres/database.ts'
 import { DatabaseError } from '../../src/store/postgres/database-error.ts'
 import { createSpooledWriter } from '../../src/store/postgres/spooled-writer.ts'
-import { openSpool, type Spool } from '../../src/store/spool.ts'
+import { openSpool, type Spool, type Spooled } from '../../src/store/spool.ts'
 import type { Batch, Registration } from '../../src/store/write-events.ts'
 import { createFakeClock } from '../support/fake-clock.ts'
 import { silentLog } from '../support/log.ts'
@@ -29,6 +31,21 @@ function batchOf({ index }: Registration, ...times: readonly number[]): Batch {
 
 const timesOf = ({ polls }: Batch) =>
   Array.from({ length: polls.length / POLL_NUMBERS }, (_, nth) => polls[nth * POLL_NUMBERS + 1])
+
+function writerOn(query: () => Promise<never>, clock: Clock, file: Spool) {
+  const database = { reachable: true, onChange() {}, query, transaction: query } as unknown as Database
+  const gate = { isOpen: () => true, open: async () => {}, report() {} }
+  const options = { clock, database, gate, spool: file, cluster: null, log: silentLog, onCommit() {} }
+  const writer = createSpooledWriter(options)
+  onTestFinished(() => writer.stop())
+  return writer
+}
+
+const away = async () => {
+  throw new DatabaseError('unreachable', 'timeout')
+}
+
+const diskOf = (path: string) => statSync(path).size + statSync(`${path}-wal`).size
 
 test('a file that cannot be made is refused with its own reason', () => {
   const file = join(temporaryDirectory(), 'taken')
@@ -85,6 +102,81 @@ test.each([
   expect(file.oldest(500)).toMatchObject({ registrations: [later] })
 })
 
+test('a file that cannot be written keeps nothing from being replayed, and is replaced once all is', () => {
+  const path = join(temporaryDirectory(), 'spool.db')
+  const file = openSpool(path)
+  for (const at of [1, 2, 3]) file.add(batchOf(own, at), [own])
+  const full = new Sqlite(path)
+  full.exec("CREATE TRIGGER full BEFORE DELETE ON batches BEGIN SELECT RAISE(ABORT, 'full'); END")
+  full.close()
+
+  for (const at of [1, 2, 3]) {
+    const next = file.oldest(1)
+    expect(timesOf(next?.batch as Batch)).toEqual([at])
+    file.remove(next as Spooled)
+    expect(file).toMatchObject({ rows: 3 - at, isEmpty: at === 3 })
+  }
+  expect(file.oldest(1)).toBeNull()
+  file.add(batchOf(own, 4), [own])
+  file.close()
+
+  const again = openSpool(path)
+  onTestFinished(() => again.close())
+  expect(timesOf(again.oldest(500)?.batch as Batch)).toEqual([4])
+})
+
+test('a large file is replaced once it is empty', () => {
+  const path = join(temporaryDirectory(), 'spool.db')
+  const file = openSpool(path)
+  onTestFinished(() => file.close())
+  const many = batchOf(own, ...Array.from({ length: 100_000 }, (_, at) => at))
+  for (let nth = 0; nth < 3; nth++) file.add(many, [own])
+  expect(diskOf(path)).toBeGreaterThan(20e6)
+
+  for (let next = file.oldest(1); next !== null; next = file.oldest(1)) file.remove(next)
+
+  expect(diskOf(path)).toBeLessThan(100_000)
+  file.add(batchOf(own, 4), [own])
+  expect(file.rows).toBe(1)
+})
+
+test('a run that has other endpoints does not join the polls of the one before with its own', async () => {
+  const [clock, file] = [createFakeClock(), spool()]
+  const moved: Registration = { ...other, index: own.index }
+  const registering = (...registrations: Registration[]): Batch => ({
+    polls: new Float64Array(),
+    events: [{ after: 0, event: { kind: 'register', registrations } }],
+  })
+  const earlier = writerOn(away, clock, file)
+  await earlier.write(registering(own, other))
+  await earlier.write(batchOf(own, 1))
+  const later = writerOn(away, clock, file)
+  await later.write(registering(moved))
+  await later.write(batchOf(moved, 2))
+
+  const first = file.oldest(500) as Spooled
+  expect(timesOf(first.batch)).toEqual([1])
+  expect(first.batch.events.map(({ event }) => event)).not.toContainEqual({ kind: 'register', registrations: [moved] })
+  file.remove(first)
+  expect(file.oldest(500)).toMatchObject({ registrations: [moved] })
+})
+
+test('a file that cannot be read is tried again', async () => {
+  const [clock, file] = [createFakeClock(), spool()]
+  const writer = writerOn(away, clock, file)
+  await writer.write(batchOf(own, 1))
+  let reads = 0
+  vi.spyOn(file, 'oldest').mockImplementation(() => {
+    reads++
+    throw Object.assign(new Error('disk I/O error'), { code: 'SQLITE_IOERR_READ' })
+  })
+
+  await clock.advance(3000)
+
+  expect(reads).toBe(3)
+  expect(writer.trouble()).toBe('other')
+})
+
 test('is tried again each second, also while batches are put aside more often', async () => {
   const [clock, file] = [createFakeClock(), spool()]
   const tries: number[] = []
@@ -93,18 +185,7 @@ test('is tried again each second, also while batches are put aside more often', 
     tries.push(clock.monotonic())
     throw new DatabaseError('unreachable', 'timeout')
   }
-  const database = { reachable: true, onChange() {}, query: busy, transaction: busy } as unknown as Database
-  const gate = { isOpen: () => true, open: async () => {}, report() {} }
-  const writer = createSpooledWriter({
-    clock,
-    database,
-    gate,
-    spool: file,
-    cluster: null,
-    log: silentLog,
-    onCommit() {},
-  })
-  onTestFinished(() => writer.stop())
+  const writer = writerOn(busy, clock, file)
 
   for (let nth = 0; nth < 40; nth++) {
     await writer.write(batchOf(own, nth))

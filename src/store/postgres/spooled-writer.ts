@@ -59,12 +59,16 @@ export function createSpooledWriter(deps: SpooledWriterDeps) {
 
   /** What is in the spool counts as written when it has reached the database. */
   function putAside(batch: Batch, into: Spool): Reply<Written> {
-    for (const { event } of batch.events) {
-      if (event.kind === 'register') for (const one of event.registrations) registered.set(one.index, one)
-    }
     const indexes = new Set<number>()
     for (let from = 0; from < batch.polls.length; from += POLL_NUMBERS) indexes.add(batch.polls[from] as number)
-    for (const { event } of batch.events) if ('index' in event) indexes.add(event.index)
+    for (const { event } of batch.events) {
+      if ('index' in event) indexes.add(event.index)
+      if (event.kind !== 'register') continue
+      for (const one of event.registrations) {
+        registered.set(one.index, one)
+        indexes.add(one.index)
+      }
+    }
     try {
       into.add(
         batch,
@@ -88,9 +92,14 @@ export function createSpooledWriter(deps: SpooledWriterDeps) {
   }
 
   function replay(): Promise<void> {
-    replaying ??= replayAll().finally(() => {
-      replaying = null
-    })
+    replaying ??= replayAll()
+      .catch((error: unknown) => {
+        trouble = failedOf(error).trouble
+        replaySoon()
+      })
+      .finally(() => {
+        replaying = null
+      })
     return replaying
   }
 
