@@ -29,6 +29,8 @@ export interface CopyOptions {
 
 /** Rows per transaction. */
 const CHUNK = 5000
+/** All rows of a large table are read to compare them. */
+const WITHIN_MS = 30 * 60_000
 
 /**
  * Copies the history of a stopped daemon from SQLite to an empty database, and compares counts and sums. Stopped at any
@@ -163,15 +165,16 @@ async function verify(from: Sqlite.Database, to: Database, table: CopiedTable): 
   const original = from
     .prepare(`SELECT ${sums(table, 'sqlite')} FROM ${table.name} WHERE ${conditionOf(table)}`)
     .get() as Row
-  const [copy] = await readSums(to.query, table)
+  const [copy] = await to.transaction((query) => readSums(query, table))
   const differs = Object.keys(original).filter((name) => original[name] !== copy?.[name])
   if (differs.length > 0) throw new Error(`${table.name} differs in ${differs.join(', ')}: the copy is not usable`)
   return original.rows as number
 }
 
-function readSums(query: Query, table: CopiedTable): Promise<readonly Row[]> {
+async function readSums(query: Query, table: CopiedTable): Promise<readonly Row[]> {
   const own = table.constants?.vantage_id === undefined ? 'true' : 'vantage_id = 0'
-  return query<Row>(`SELECT ${sums(table, 'postgres')} FROM ${table.name} WHERE ${own}`, [], { withinMs: 600_000 })
+  await query('SET LOCAL statement_timeout = 0')
+  return query<Row>(`SELECT ${sums(table, 'postgres')} FROM ${table.name} WHERE ${own}`, [], { withinMs: WITHIN_MS })
 }
 
 function sums({ columns }: CopiedTable, engine: 'sqlite' | 'postgres'): string {
