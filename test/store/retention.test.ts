@@ -52,6 +52,24 @@ describe('retention', () => {
     })
   }
 
+  for (const { name, bench } of engines.filter((engine) => engine.name === 'in PostgreSQL')) {
+    test(`${name} by max_size hides no polls of a day that is not over`, async () => {
+      const parts = await bench({ ...RETENTION, rawMs: 30 * DAY_MS })
+      const endpoint = 'ethereum/own-1'
+      const midnight = Math.ceil(BASE / DAY_MS) * DAY_MS
+      await parts.write(
+        batchOf([], [{ kind: 'register', registrations: [{ index: 0, endpoint, holdMs: HOLD_MS, at: BASE }] }]),
+      )
+      await parts.write(batchOf(Array.from({ length: 36 }, (_, at) => pollOf(midnight + at * (HOUR_MS / 2)))))
+      const now = midnight + 18 * HOUR_MS
+      await parts.rollUp(now)
+
+      await parts.retain(now, 1)
+
+      expect(await parts.read.polls({ endpoint, from: 0, to: now, limit: 99 })).toHaveLength(36)
+    })
+  }
+
   test('keeps each resolution as long as configured, and the poll that holds into the first remaining slot', () => {
     const { rollUp, retainer, now, oldest } = written(40, { perDay: 288 })
 

@@ -100,16 +100,29 @@ export function createRetainer({ database, partitions, retention, maxSizeBytes, 
   /** Above the quota, days of polls are dropped, the oldest first: deleted rows alone would free no disk. */
   async function trim(now: number, signal: AbortSignal): Promise<void> {
     if ((await sizeOf(query)) <= maxSizeBytes * FULL_SHARE) return
-    log.warn({}, 'the database is larger than store.max_size: the oldest days of polls are dropped')
+    let days = 0
     while (!signal.aborted && (await sizeOf(query)) > maxSizeBytes * TRIMMED_SHARE) {
-      const cursors = cursorsOf(await readMarks(query))
-      const oldest = await firstPollAt(query, cursors.rawFrom * SLOT_MS, now)
-      if (oldest === null) return
-      const nextDay = (Math.floor(oldest / DAY.widthMs) + 1) * DAY.widthMs
-      const cuts = allowed({ ...cursors, rawFrom: slotOf(nextDay) }, cursors, await holdSlots(query))
-      if (cuts.rawFrom <= cursors.rawFrom) return
-      await cut(cuts, signal)
+      if (!(await dropOldestDay(now, signal))) break
+      days++
     }
+    if (days > 0) log.warn({ days }, 'the database is larger than store.max_size: the oldest days of polls are dropped')
+    else
+      log.warn(
+        {},
+        'the database is larger than store.max_size, but holds no polls of earlier days that could be dropped',
+      )
+  }
+
+  /** Whether there was one that is over and rolled up: cutting a part of a day would hide its polls and free nothing. */
+  async function dropOldestDay(now: number, signal: AbortSignal): Promise<boolean> {
+    const cursors = cursorsOf(await readMarks(query))
+    const oldest = await firstPollAt(query, cursors.rawFrom * SLOT_MS, now)
+    if (oldest === null) return false
+    const rawFrom = slotOf((Math.floor(oldest / DAY.widthMs) + 1) * DAY.widthMs)
+    const cuts = allowed({ ...cursors, rawFrom }, cursors, await holdSlots(query))
+    if (cuts.rawFrom < rawFrom) return false
+    await cut(cuts, signal)
+    return true
   }
 
   return {
