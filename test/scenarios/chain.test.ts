@@ -221,6 +221,35 @@ describe('an endpoint behind the others', () => {
     expectOnly(stage, 'b', 'c')
   })
 
+  test.each([
+    { names: THREE, dead: 1 },
+    { names: ['a', 'b', 'c', 'd'], dead: 1 },
+    { names: FIVE, dead: 2 },
+  ])('is down also if $dead of $names died before, at a height below its own', async ({ names, dead }) => {
+    const [late = '', ...gone] = names.slice(-1 - dead)
+    for (const isRestarted of [false, true]) {
+      let stage = stageOf(names)
+      await stage.pass(5 * MINUTE)
+      for (const name of gone) stage.set(key(name), { failure: { kind: 'http', status: 503 } })
+      await stage.pass(2 * HOUR)
+      stage.set(key(late), { behind: 300 })
+      if (isRestarted)
+        stage = createStage({
+          networks: [{ name: 'ethereum', endpoints: names }],
+          world: stage.world,
+          saved: stage.killed(),
+        })
+
+      await stage.pass(3 * INTERVAL)
+
+      expect([stage.state(key(late)), stage.codes(key(late))]).toEqual(['down', ['lagging']])
+      await stage.pass(HOUR)
+      expect(stage.reference('ethereum')).toBeGreaterThanOrEqual(stage.height('ethereum') - 1)
+      expect([stage.state(key(late)), stage.codes(key(late))]).toEqual(['down', ['lagging']])
+      for (const name of names.slice(0, -1 - dead)) expect(stage.state(key(name))).toBe('up')
+    }
+  })
+
   test.each([400, 2000, BLOCK, MINUTE])(
     'no endpoint is late because of when it is polled: blocks every %i ms, polled every 1, 10, 15 and 60 s, with slow answers',
     async (blockTimeMs) => {

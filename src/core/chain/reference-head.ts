@@ -142,8 +142,8 @@ export function createReferenceHead(deps: ReferenceOptions): ReferenceHead {
     },
 
     /**
-     * Recent answers give the chain's present height, all known heads its past one. The higher one counts, but the few
-     * endpoints that answer at present cannot claim more blocks than fit into the elapsed time.
+     * Recent answers give the chain's present height, all known heads its past one. The higher one counts, but a single
+     * endpoint that answers at present cannot claim more blocks than fit into the elapsed time.
      */
     update(now, lastAdvanceAt) {
       const areTwo = heads.recent.size === 2 || heads.all.size === 2
@@ -157,8 +157,8 @@ export function createReferenceHead(deps: ReferenceOptions): ReferenceHead {
       }
       const areAllRecent = heads.recent.size === heads.all.size
       const present = areAllRecent ? earlier : (agreedHeight(heads.recentEndpoints(), heads.recent, now) ?? earlier)
-      const height = present > earlier && present <= highestSince(earlier, now) ? present : earlier
-      setHeight(height, now, lastAdvanceAt)
+      const isPossible = heads.recent.size > 1 || present <= highestSince(earlier, now)
+      setHeight(present > earlier && isPossible ? present : earlier, now, lastAdvanceAt)
     },
 
     shift(ms) {
