@@ -11,6 +11,7 @@ export function createDatabaseClock(clock: Clock): DatabaseClock {
   return {
     ...clock,
     now: () => (origin === null ? clock.now() : Math.floor(origin + clock.monotonic())),
+    ownNow: () => clock.now(),
 
     synchronize(databaseNow, sentAt, receivedAt) {
       const measured = databaseNow - (sentAt + receivedAt) / 2
@@ -22,6 +23,8 @@ export function createDatabaseClock(clock: Clock): DatabaseClock {
 }
 
 export interface DatabaseClock extends Clock {
+  /** The wall clock of this machine. */
+  ownNow(): UnixMs
   /** Call it with each answer of the database; when it was asked and answered is monotonic time. */
   synchronize(databaseNow: UnixMs, sentAt: number, receivedAt: number): void
 }

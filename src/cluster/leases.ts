@@ -1,4 +1,4 @@
-import type { Clock } from '../clock.ts'
+import type { UnixMs } from '../core/time.ts'
 import {
   type ClusterTables,
   type ClusterView,
@@ -9,6 +9,7 @@ import {
   type LeaseRow,
   type LiveMember,
 } from '../store/cluster-tables.ts'
+import type { DatabaseClock } from './database-clock.ts'
 import { candidatesFor, planLeases, type SharedNetwork } from './lease-plan.ts'
 
 /** The leases of one member: claims its share, renews it, and gives back what others should have. */
@@ -20,22 +21,28 @@ export function createLeases({ clock, tables, leaseMs, self, networks, removed, 
   const releasing = new Map<string, HeldLease>()
   const freeLeases = createFreeLeases()
   let isLeftFree = false
-  let renewedAt = Number.NEGATIVE_INFINITY
+  let renewedAt: Moment | null = null
   let renewedAs: LiveMember | null = null
   let reachedAt: number | null = null
   let returnedAt = Number.NEGATIVE_INFINITY
 
-  function take(lease: HeldLease, sentAt: number): void {
+  const moment = (): Moment => ({ monotonic: clock.monotonic(), wall: clock.ownNow() })
+
+  /** With the time in which the machine was suspended, which the monotonic clock does not count. */
+  function elapsedSince({ monotonic, wall }: Moment): number {
+    return Math.max(clock.monotonic() - monotonic, clock.ownNow() - wall)
+  }
+
+  function take(lease: HeldLease, sentAt: Moment): void {
     const key = keyOf(lease)
-    const until = sentAt + leaseMs * (1 - MARGIN)
     const before = held.get(key)
     freeLeases.taken(key)
     if (before?.lease.token === lease.token) {
-      before.until = until
+      before.sentAt = sentAt
       return
     }
     if (before !== undefined) drop(before.lease)
-    held.set(key, { lease, until })
+    held.set(key, { lease, sentAt })
     hooks.onClaimed(lease)
   }
 
@@ -44,7 +51,7 @@ export function createLeases({ clock, tables, leaseMs, self, networks, removed, 
   }
 
   async function renew(me: LiveMember): Promise<void> {
-    const sentAt = clock.monotonic()
+    const sentAt = moment()
     const asked = [...[...held.values()].map(({ lease }) => lease), ...forgotten]
     const kept = await tables.renew(me, asked, leaseMs)
     forgotten = []
@@ -114,7 +121,7 @@ export function createLeases({ clock, tables, leaseMs, self, networks, removed, 
   }
 
   async function claim(wanted: readonly LeaseKey[], me: LiveMember): Promise<void> {
-    const sentAt = clock.monotonic()
+    const sentAt = moment()
     for (const lease of await tables.claim(me.id, wanted, leaseMs)) take(lease, sentAt)
   }
 
@@ -138,7 +145,7 @@ export function createLeases({ clock, tables, leaseMs, self, networks, removed, 
     async round() {
       const me = self()
       reachedAt ??= clock.monotonic()
-      const isDue = clock.monotonic() - renewedAt >= leaseMs / 3 || isNews(renewedAs, me)
+      const isDue = renewedAt === null || elapsedSince(renewedAt) >= leaseMs / 3 || isNews(renewedAs, me)
       if (isDue || forgotten.length > 0) await renew(me)
       const view = await tables.view()
       noteReached(clock.monotonic())
@@ -152,8 +159,8 @@ export function createLeases({ clock, tables, leaseMs, self, networks, removed, 
     mayTakeOver,
     token: (kind, vantage, network) => held.get(keyOf({ kind, vantage, network }))?.lease.token ?? null,
     mayWrite(kind, vantage, network) {
-      const until = held.get(keyOf({ kind, vantage, network }))?.until
-      return until !== undefined && clock.monotonic() < until
+      const sentAt = held.get(keyOf({ kind, vantage, network }))?.sentAt
+      return sentAt !== undefined && elapsedSince(sentAt) < leaseMs * (1 - MARGIN)
     },
 
     async leave() {
@@ -170,7 +177,7 @@ export interface Leases {
   mayTakeOver(): boolean
   /** `null` without the lease. It may have expired: the database decides what it is good for. */
   token(kind: LeaseKind, vantage: string, network: string): number | null
-  /** Whether no other member can have claimed the lease yet, by the monotonic clock. */
+  /** Whether no other member can have claimed the lease yet, by the clocks of this machine. */
   mayWrite(kind: LeaseKind, vantage: string, network: string): boolean
   /** Frees everything; call it once no round runs. */
   leave(): Promise<void>
@@ -183,7 +190,7 @@ export interface Round {
 }
 
 export interface LeasesDeps {
-  readonly clock: Pick<Clock, 'monotonic'>
+  readonly clock: Pick<DatabaseClock, 'monotonic' | 'ownNow'>
   readonly tables: Pick<ClusterTables, 'view' | 'renew' | 'claim' | 'release' | 'leave'>
   readonly leaseMs: number
   readonly self: () => LiveMember
@@ -202,8 +209,13 @@ export interface LeasesDeps {
 
 interface Held {
   readonly lease: HeldLease
-  /** Until when the member may write (monotonic). */
-  until: number
+  /** When it was last claimed or renewed. */
+  sentAt: Moment
+}
+
+interface Moment {
+  readonly monotonic: number
+  readonly wall: UnixMs
 }
 
 const NONE: ReadonlySet<string> = new Set()

@@ -151,6 +151,20 @@ describe('what members show', () => {
     for (const one of [a, b]) expect(shows(one)).toMatchObject({ state: 'up', confirmedBy: 2 })
   })
 
+  test('a member whose machine was suspended keeps nothing until the database has renewed its lease', async () => {
+    const { pass, member, world } = createWorld()
+    const { cluster } = member('a', 'fra1')
+    await pass(5000)
+    expect(cluster.mayKeep('n')).toBe(true)
+
+    // Its monotonic clock stood still meanwhile.
+    world.stepWall(60_000)
+
+    expect(cluster.mayKeep('n')).toBe(false)
+    await pass(1100)
+    expect(cluster.mayKeep('n')).toBe(true)
+  })
+
   test('votes of an impaired member do not count: a place without network makes nothing down', async () => {
     const { pass, member, shows, world } = createWorld()
     let isImpaired = false
