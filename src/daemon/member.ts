@@ -168,7 +168,10 @@ function join(parts: RoleParts, { id, url, settings, clock, local, shown, isConf
         await Promise.all([silences.restore(), notifier.restore()])
         await notifier.adopt(names, store.certain)
       },
-      adoptLate: ({ id, network }) => notifier.adopt(new Set([network]), store.certain, { incidents: [id] }),
+      adoptLate: (late) =>
+        notifier.adopt(new Set(late.map(({ network }) => network)), store.certain, {
+          incidents: late.map(({ id }) => id),
+        }),
       leave: notifier.leave,
     },
     clock,
@@ -180,7 +183,7 @@ function join(parts: RoleParts, { id, url, settings, clock, local, shown, isConf
     incidents,
     keeps: keeper.keeps,
     keeperToken: (network) => cluster.keeperToken(network),
-    onLate: (incident) => void keeper.adopt(incident),
+    onLate: (late) => void keeper.adopt(late),
     onSilence: silences.learn,
     onAliases: (aliases) => gateway()?.learnAliases(aliases),
     clock,

@@ -23,25 +23,27 @@ export function followOtherMembers(deps: OtherMembersDeps) {
 
   /** Whether an earlier keeper has written it while this member keeps the network. */
   function isLate(incident: Incident, token: number | undefined): boolean {
-    const known = incidents.recentOf(incident.id)
-    if (incident.closedAt === null) return known === undefined
-    // Not what this member itself has closed and forgotten.
-    const isEarlier = token !== undefined && token < (deps.keeperToken(incident.network) ?? 0)
-    return isEarlier && (known === undefined || known.closedAt === null)
+    const known = incidents.known(incident.id)
+    const isOpen = incident.closedAt === null
+    // What this member itself has closed, it may have forgotten.
+    const isEarlier = token === undefined ? isOpen : token < (deps.keeperToken(incident.network) ?? 0)
+    return isEarlier && (known === undefined || (!isOpen && known.closedAt === null))
   }
 
   function learn(records: readonly (IncidentRecord & Partial<FencedIncident>)[]): void {
+    const late: Incident[] = []
     for (const { id, network, value, token } of records) {
       const incident = readIncident(value)
       if (incident?.id !== id) continue
       if (keeps(network)) {
-        if (isLate(incident, token)) deps.onLate(incident)
+        if (isLate(incident, token)) late.push(incident)
         continue
       }
-      const known = incidents.recentOf(id)
+      const known = incidents.known(id)
       // A row may be read twice, but readers get changes only.
       if (JSON.stringify(known) !== JSON.stringify(incident)) incidents.put(incident)
     }
+    if (late.length > 0) deps.onLate(late)
   }
 
   async function read(): Promise<void> {
@@ -98,8 +100,8 @@ export interface OtherMembersDeps {
   readonly keeps: (network: string) => boolean
   /** Of the right to write them; `null` without it. */
   readonly keeperToken: (network: string) => number | null
-  /** Another member has written an incident of a network that it no longer keeps: its messages may wait. */
-  readonly onLate: (incident: Incident) => void
+  /** Other members have written incidents of networks that they no longer keep: their messages may wait. */
+  readonly onLate: (late: readonly Incident[]) => void
   readonly onSilence: (silence: Silence) => void
   readonly onAliases: (aliases: readonly AliasRecord[]) => void
   readonly clock: Pick<Clock, 'sleep'>

@@ -67,10 +67,6 @@ function limitedLog(incidents: IncidentLog, shows: Shows): IncidentLog {
   return {
     open: () => incidents.open().filter(({ network }) => shows(network)),
     recent: () => incidents.recent().filter(({ network }) => shows(network)),
-    recentOf(id) {
-      const incident = incidents.recentOf(id)
-      return incident !== undefined && shows(incident.network) ? incident : undefined
-    },
     of: (endpoint) => (shows(endpoint.network) ? incidents.of(endpoint) : null),
     subscribe: (listener) => incidents.subscribe((one) => (shows(one.network) ? listener(one) : undefined)),
   }

@@ -34,13 +34,12 @@ export function createIncidentRecorder(deps: IncidentRecorderDeps) {
   function keep(changed: readonly Incident[]): void {
     for (const one of changed) {
       const { id, closedAt } = one
-      const before = incidents.recentOf(id)
+      const before = incidents.known(id)
       const incident = places?.add(one, before) ?? one
       put(incident)
       outages.track(incident)
       store.saveIncident(recordOf(incident), notify(incident))
-      // An incident without recent changes may no longer be in the log of recent ones.
-      const wasOpen = before === undefined ? incident.changes.length > 1 : before.closedAt === null
+      const wasOpen = before?.closedAt === null
       if (wasOpen !== (closedAt === null)) logChange(log, incident)
     }
   }

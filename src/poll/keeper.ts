@@ -52,21 +52,28 @@ export function createKeeper(deps: KeeperDeps) {
   }
 
   /** Continues the incidents that the store has: what is known of them here may be older, or was refused. */
-  async function load(gained: readonly KeptNetwork[]): Promise<void> {
-    const names = gained.map(({ name }) => name)
-    const [records, saved] = await Promise.all([earlierIncidents(reads, names), reads.savedHealth()])
+  async function load(some: readonly KeptNetwork[]): Promise<void> {
+    const names = some.flatMap(({ name, isReady }) => (isReady ? [] : name))
+    const isAnyGained = names.length > 0
+    const [records, saved] = isAnyGained
+      ? await Promise.all([earlierIncidents(reads, names), reads.savedHealth()])
+      : [[], []]
     // First, because channels hear of an end only if they are known to have heard of the beginning.
-    await notifier.adopt(new Set(names))
+    if (isAnyGained) await notifier.adopt(new Set(names))
+    const late = new Set(some.flatMap((one) => one.late))
+    if (late.size > 0) await notifier.adoptLate([...late])
     const maintained = maintainedIn(saved)
-    for (const one of gained) {
+    for (const one of some) {
       const { name, recorder } = one
-      for (const incident of one.late) await notifier.adoptLate(incident)
       if (kept.get(name) !== one) continue
-      incidents.forget(name)
-      configureRecorder(one)
-      const ofNetwork = records.filter(({ network }) => network === name)
-      recorder.restore(ofNetwork, maintained)
-      for (const incident of one.late) goOn(incident, one, incidents)
+      if (!one.isReady) {
+        incidents.forget(name)
+        configureRecorder(one)
+        const ofNetwork = records.filter(({ network }) => network === name)
+        recorder.restore(ofNetwork, maintained)
+      }
+      for (const incident of one.late) if (late.has(incident)) goOn(incident, one, incidents)
+      one.late = one.late.filter((incident) => !late.has(incident))
       retain(one)
       one.isReady = true
     }
@@ -75,33 +82,18 @@ export function createKeeper(deps: KeeperDeps) {
   async function loadAll(): Promise<void> {
     // Leases are claimed many at a time, and read once.
     await Promise.resolve()
-    for (let gained = unready(); gained.length > 0 && !stopping.signal.aborted; gained = unready()) {
+    for (let some = unread(); some.length > 0 && !stopping.signal.aborted; some = unread()) {
       try {
-        await load(gained)
+        await load(some)
       } catch (error) {
-        log.debug({ networks: gained.length, error: String(error) }, 'incidents cannot be read: trying again')
+        log.debug({ networks: some.length, error: String(error) }, 'incidents cannot be read: trying again')
         await clock.sleep(READ_AGAIN_MS, stopping.signal)
       }
     }
     loading = null
   }
 
-  async function adoptLate(one: KeptNetwork, incident: Incident): Promise<void> {
-    const isKept = () => kept.get(one.name) === one && !stopping.signal.aborted
-    while (isKept()) {
-      const isHeard = await notifier.adoptLate(incident).then(
-        () => true,
-        () => false,
-      )
-      if (isHeard) break
-      await clock.sleep(READ_AGAIN_MS, stopping.signal)
-    }
-    if (!isKept()) return
-    goOn(incident, one, incidents)
-    retain(one)
-  }
-
-  const unready = () => [...kept.values()].filter(({ isReady }) => !isReady)
+  const unread = () => [...kept.values()].filter(({ isReady, late }) => !isReady || late.length > 0)
 
   return {
     /** Whether it keeps the network: its incidents are then written by no other member. */
@@ -131,11 +123,11 @@ export function createKeeper(deps: KeeperDeps) {
       await loading
     },
 
-    /** An earlier keeper may have stored an incident late: it had waited for the database. Never rejects. */
-    async adopt(incident: Incident): Promise<void> {
-      const one = kept.get(incident.network)
-      if (one?.isReady === true) await adoptLate(one, incident)
-      else one?.late.push(incident)
+    /** Earlier keepers may have stored incidents late: they had waited for the database. Never rejects. */
+    async adopt(late: readonly Incident[]): Promise<void> {
+      for (const incident of late) kept.get(incident.network)?.late.push(incident)
+      loading ??= loadAll()
+      await loading
     },
 
     /** Another member keeps the network from now on: its incidents must be read again. */
@@ -187,8 +179,8 @@ export interface KeeperDeps extends Pick<IncidentRecorderDeps, 'notify'>, Omit<H
   readonly notifier: {
     /** Loads what has not been sent about the networks' incidents. */
     adopt(networks: ReadonlySet<string>): Promise<void>
-    /** Loads what was sent, and what was not, about one incident. */
-    adoptLate(incident: Incident): Promise<void>
+    /** Loads what was sent, and what was not, about these incidents. */
+    adoptLate(late: readonly Incident[]): Promise<void>
     leave(network: string): Promise<void>
   }
   readonly clock: Clock
@@ -205,8 +197,8 @@ interface KeptNetwork {
   readonly recorder: KeptRecorder
   /** Whether the incidents of earlier keepers were read. */
   isReady: boolean
-  /** Incidents that were stored while those of before were read, which may not have them. */
-  readonly late: Incident[]
+  /** Incidents that earlier keepers have stored since those of before were read, or meanwhile. */
+  late: Incident[]
   /** Endpoints whose merged health may not be recorded yet; `null` for all of them. */
   changed: Set<BoardEntry> | null
   /** The merged health of each endpoint that was recorded last. */
@@ -238,7 +230,7 @@ function followChanges(board: KeeperDeps['board'], kept: ReadonlyMap<string, Kep
 
 /** Continues an incident that was stored late, unless it is known; one that has ended is shown. */
 function goOn(incident: Incident, { recorder }: KeptNetwork, incidents: WritableIncidentLog): void {
-  if (incidents.recentOf(incident.id) !== undefined) return
+  if (incidents.known(incident.id) !== undefined) return
   if (incident.closedAt === null) recorder.adopt(incident)
   else incidents.put(incident)
 }

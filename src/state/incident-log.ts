@@ -10,8 +10,6 @@ export interface IncidentLog {
   open(): readonly Incident[]
   /** Recently changed incidents, including closed and absorbed ones; they may be newer than the stored versions. */
   recent(): readonly Incident[]
-  /** One of those that changed recently. */
-  recentOf(id: string): Incident | undefined
   /** The endpoint's open incident, even if it is part of a network-wide one. */
   of(endpoint: { readonly network: string; readonly name: string }): Incident | null
   /** Calls `listener` synchronously after every change; returns a function that ends the subscription. */
@@ -19,6 +17,8 @@ export interface IncidentLog {
 }
 
 export interface WritableIncidentLog extends IncidentLog {
+  /** One that is open, or changed recently. */
+  known(id: string): Incident | undefined
   put(incident: Incident): void
   /** Forgets what is known about the incidents of a network; readers then read them from the store. */
   forget(network: string): void
@@ -42,13 +42,14 @@ export function createIncidentLog(): WritableIncidentLog {
         .sort((a, b) => b.openedAt - a.openedAt || (a.id < b.id ? 1 : -1)),
 
     recent: () => [...recent.values()],
-    recentOf: (id) => recent.get(id),
     of: ({ network, name }) => byEndpoint.get(`${network}/${name}`)?.at(-1) ?? null,
 
     subscribe(listener) {
       listeners.add(listener)
       return () => listeners.delete(listener)
     },
+
+    known: (id) => recent.get(id) ?? open.get(id),
 
     forget(network) {
       for (const known of [recent, open]) {

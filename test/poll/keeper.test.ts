@@ -66,9 +66,9 @@ async function house({
     },
     notifier: {
       adopt: async (names) => void told.push(`adopts ${[...names].join(', ')}`),
-      async adoptLate({ id }) {
+      async adoptLate(late) {
         if (database.isAway) throw new Error('away')
-        told.push(`adopts ${id}`)
+        told.push(`adopts ${late.map(({ id }) => id).join(', ')}`)
       },
       leave: async (name) => void told.push(`leaves ${name}`),
     },
@@ -179,12 +179,12 @@ test('an incident that an earlier keeper stored late becomes part of the one tha
   const [own] = incidents.open()
   const late = incident({ id: 'late', network: 'ethereum', endpoint: 'own' })
 
-  await keeper.adopt(late)
+  await keeper.adopt([late])
 
   expect(told).toEqual(['adopts ethereum', 'down', 'adopts late', 'down closed'])
   expect(incidents.of({ network: 'ethereum', name: 'own' })).toEqual(own)
   expect(incidents.open()).toEqual([own])
-  expect(incidents.recentOf('late')).toMatchObject({ absorbedBy: own?.id, closedAt: expect.any(Number) })
+  expect(incidents.known('late')).toMatchObject({ absorbedBy: own?.id, closedAt: expect.any(Number) })
   expect(await stored()).toMatchObject([{ id: own?.id, closedAt: null }])
 })
 
@@ -193,7 +193,7 @@ test('an incident that an earlier keeper stored late ends when its endpoint is f
   await keep()
   await say({ fra1: 'up' })
 
-  await keeper.adopt(incident({ id: 'late', network: 'ethereum', endpoint: 'own' }))
+  await keeper.adopt([incident({ id: 'late', network: 'ethereum', endpoint: 'own' })])
   await say({ fra1: 'up' })
 
   expect(await stored()).toMatchObject([{ id: 'late', closedAt: expect.any(Number) }])
@@ -210,16 +210,34 @@ test.each([
 
     const kept = isEarly ? null : await keep()
     if (kept === null) void keeper.keep('ethereum')
-    await keeper.adopt(late)
+    await keeper.adopt([late])
     await until(() => told.includes('adopts late'), 'its messages are loaded')
     expect(incidents.recent()).toEqual([late])
     await say({ fra1: 'down' })
 
     expect(told).toEqual(['adopts ethereum', 'adopts late', 'down'])
     expect(await stored()).toMatchObject([{ closedAt: null, openedAt: expect.any(Number) }])
-    expect(incidents.recentOf('late')).toEqual(late)
+    expect(incidents.known('late')).toEqual(late)
   },
 )
+
+test('incidents that earlier keepers stored late together are asked about with one query, and again after a failure', async () => {
+  const { keep, keeper, incidents, told, clock, database } = await house()
+  await keep()
+  const late = ['a', 'b', 'c'].map((id) => incident({ id, network: 'ethereum', endpoint: id }))
+
+  database.isAway = true
+  const adopted = keeper.adopt(late)
+  const next = keeper.adopt([incident({ id: 'd', network: 'ethereum', endpoint: 'd', closedAt: START + 60_000 })])
+  await clock.advance(1000)
+  expect(incidents.recent()).toEqual([])
+  database.isAway = false
+  await clock.advance(1000)
+  await Promise.all([adopted, next])
+
+  expect(told.slice(0, 2)).toEqual(['adopts ethereum', 'adopts a, b, c, d'])
+  expect(incidents.recent().map(({ id }) => id)).toEqual(['d', 'a', 'b', 'c'])
+})
 
 test('an incident that is stored late, after those of before were read and before they are continued, goes on too', async () => {
   const { store, keeper, say, stored, incidents } = await house()
@@ -236,7 +254,7 @@ test('an incident that is stored late, after those of before were read and befor
   store.savedHealth = async () => {
     await areRead
     store.saveIncident(incidentRecord(late))
-    void keeper.adopt(late)
+    void keeper.adopt([late])
     return savedHealth()
   }
 

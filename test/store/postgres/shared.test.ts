@@ -125,7 +125,7 @@ describe.skipIf(skip)('a store that several daemons share', () => {
       incidents,
       keeps: (network) => network === 'kept',
       keeperToken: () => 1,
-      onLate: ({ id }) => late.push(id),
+      onLate: (some) => late.push(...some.map(({ id }) => id)),
       onSilence: () => undefined,
       onAliases: () => undefined,
       clock: systemClock,
@@ -408,7 +408,7 @@ describe.skipIf(skip)('a store that several daemons share', () => {
       incidents,
       keeps: () => true,
       keeperToken: () => keeper.tokens.keep,
-      onLate: ({ id }) => late.push(id),
+      onLate: (some) => late.push(...some.map(({ id }) => id)),
       onSilence: ({ id }) => late.push(id),
       onAliases: () => undefined,
       clock: systemClock,
@@ -428,6 +428,44 @@ describe.skipIf(skip)('a store that several daemons share', () => {
     await until(() => late.includes('last'), 'the changes are read')
 
     expect(late.toSorted()).toEqual(['begun', 'ended', 'first', 'last', 'open here'])
+  })
+
+  test('takes no incident that the keeper wrote itself for late, however many changed since', async () => {
+    const keeper = await member(await server.createDatabase(), 'fra1')
+    const incidents = createIncidentLog()
+    const told: string[] = []
+    const others = followOtherMembers({
+      ...keeper,
+      incidents,
+      keeps: () => true,
+      keeperToken: () => 1,
+      onLate: (some) => told.push(...some.map(({ id }) => id)),
+      onSilence: ({ id }) => told.push(id),
+      onAliases: () => undefined,
+      clock: systemClock,
+    })
+    onTestFinished(() => others.stop())
+    const mark = { network: 'ethereum', endpoint: null, reason: 'a test', from: BASE, until: BASE + 1 }
+    keeper.store.saveSilence({ ...mark, id: 'first' })
+    await keeper.store.flush()
+    others.start()
+    await until(() => told.length === 1, 'all is read once')
+
+    const opened = Array.from({ length: 600 }, (_, nth) =>
+      incident({ id: `${nth}`, network: 'ethereum', endpoint: `${nth}` }),
+    )
+    for (const one of opened) {
+      incidents.put(one)
+      keeper.store.saveIncident(incidentRecord(one))
+    }
+    // It ended while these changed, and its row is from before.
+    keeper.store.saveIncident(incidentRecord(incident({ id: 'forgotten', network: 'ethereum', endpoint: 'own' })))
+    keeper.store.saveSilence({ ...mark, id: 'last' })
+    await keeper.store.flush()
+    await until(() => told.includes('last'), 'the changes are read')
+
+    expect(told).toEqual(['first', 'last'])
+    expect(incidents.known('0')).toEqual(opened[0])
   })
 
   test('knows until it is in the database that an earlier run has left a spool', async () => {
