@@ -235,7 +235,7 @@ function goOn(incident: Incident, { recorder }: KeptNetwork, incidents: Writable
   else incidents.put(incident)
 }
 
-/** The merged state is stored at each change, and once per interval, so that it holds until the next one; else `null`. */
+/** The merged state is stored at each change, and with about each poll, so that it holds until the next one; else `null`. */
 function toSave(
   { saved, since: keptSince }: KeptNetwork,
   { key, health, places }: BoardEntry,
@@ -246,7 +246,8 @@ function toSave(
   const counted = places.flatMap((place) => (place.counted ? place.vantage : [])).join(' ')
   const last = saved.get(key)
   const isSame = last?.verdict === verdict && last.fresh === fresh
-  const isRecent = isSame && now - last.at < health.endpoint.intervalMs
+  // A poll that comes a little early is not left out, or the state would end before a late one.
+  const isRecent = isSame && now - last.at < health.endpoint.intervalMs / 2
   saved.set(key, { verdict, fresh, counted, at: isRecent ? last.at : now })
   if (isRecent) return null
   // Dated back only where the same places changed their word. Where others count, the places before were right until now.

@@ -628,6 +628,30 @@ test('a merged state is stored at each change, dated back, and once per interval
   ])
 })
 
+test('the merged state of one place has no gaps, although some of its polls are known a little early or late', async () => {
+  const intervalMs = INTERVAL + 500
+  const { keep, say, states, clock } = await house({ endpoints: [endpoint('own', { intervalMs })] })
+  await keep()
+
+  for (const laterMs of [0, -200, 400, -300, 400, -500, 300]) {
+    await clock.advance(500 + laterMs)
+    await say({ fra1: 'up' })
+  }
+
+  const gaps = states.slice(1).map(({ at }, nth) => at - (states[nth]?.at ?? 0))
+  expect(Math.max(...gaps)).toBeLessThanOrEqual(2 * intervalMs)
+})
+
+test('several polls in half an interval are one row of the merged state', async () => {
+  const { keep, say, states, clock } = await house({ endpoints: [endpoint('own', { intervalMs: 6 * INTERVAL })] })
+  await keep()
+  const from = clock.now() + INTERVAL
+
+  for (let poll = 0; poll <= 6; poll++) await say({ fra1: 'up' })
+
+  expect(states.map(({ at }) => (at - from) / INTERVAL)).toEqual([0, 3, 6])
+})
+
 test('a merged state is not dated back when a place no longer counts', async () => {
   const { keep, say, states, clock } = await house()
   await keep()

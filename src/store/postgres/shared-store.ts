@@ -12,7 +12,7 @@ export interface SharedStore {
   replayed(): Promise<void>
   /** Whether the database lacks what an earlier run has put aside. */
   isReplaying(): boolean
-  /** Stores what the places found together: at each change, and once an interval. Refused without the right to keep. */
+  /** Stores what the places found together: at each change, and with about each poll. Refused without the right to keep. */
   merged(record: MergedRecord): void
   /**
    * What was written since, by any daemon; everything with `null`, or after another server has taken over. Rejects with a
