@@ -51,9 +51,11 @@ async function tell(parts: Parts, list: readonly Step[]): Promise<number> {
         await flush(register(step.holdMs, now + 1))
         break
       case 'maintain': {
-        const periods = step.periods.map(({ startMs, lengthMs }) => {
-          return { endpoint: ENDPOINT, from: now + startMs, until: now + startMs + lengthMs }
-        })
+        // Of one endpoint, or of both alike.
+        const concerned = step.periods.length === 2 ? [ENDPOINT] : [ENDPOINT, OTHER]
+        const periods = step.periods.flatMap(({ startMs, lengthMs }) =>
+          concerned.map((endpoint) => ({ endpoint, from: now + startMs, until: now + startMs + lengthMs })),
+        )
         await flush({ kind: 'maintain', at: now, periods })
         break
       }
@@ -76,9 +78,12 @@ async function answersOf({ read }: Parts, queries: readonly HistoryQuery[], now:
 }
 
 const queriesUntil = (now: number): HistoryQuery[] =>
-  [7 * MINUTE_MS, 5 * MINUTE_MS, HOUR_MS, DAY_MS].map((stepMs) => {
+  [
+    ...[7 * MINUTE_MS, 5 * MINUTE_MS, HOUR_MS, DAY_MS].map((stepMs) => [ENDPOINT, stepMs] as const),
+    [OTHER, 5 * MINUTE_MS] as const,
+  ].map(([endpoint, stepMs]) => {
     const from = Math.floor(BASE / DAY_MS) * DAY_MS
-    return { endpoint: ENDPOINT, from, to: Math.min(now + HOUR_MS, from + 500 * stepMs), stepMs }
+    return { endpoint, from, to: Math.min(now + HOUR_MS, from + 500 * stepMs), stepMs }
   })
 
 describe.skipIf(others.length === 0)('PostgreSQL', () => {

@@ -1,8 +1,7 @@
 import { type EndpointKey, networkOf } from '../../core/endpoint.ts'
-import { cursorsOf, type Marks } from '../marks.ts'
+import type { Marks } from '../marks.ts'
 import { POLL_NUMBERS, VERDICT_BITS } from '../poll-columns.ts'
 import { type ChangedTimes, noteChange } from '../recount.ts'
-import { SLOT_MS } from '../resolution.ts'
 import type { Batch, Fence, IncidentJson, NotificationJson, RecordEvent, Registration } from '../write-events.ts'
 import { bigints } from './arrays.ts'
 import { type EventOf, type Plan, planOf } from './batch-plan.ts'
@@ -10,7 +9,7 @@ import { LATEST_POSSIBLE } from './cluster-tables.ts'
 import type { Database } from './database.ts'
 import { allows, holdKept, type Losses, lostAt, type Owned, type Right, readLosses, rightToKeep } from './fences.ts'
 import { createEndpointIds, type EndpointIds, registerHolds } from './ids.ts'
-import { lockAlone, lockShared, rollingOf } from './marks.ts'
+import { aggregatedTo, lockAlone, lockShared } from './marks.ts'
 import type { Partitions } from './partitions.ts'
 import { amendPolls, insertPolls, MERGED } from './polls.ts'
 import {
@@ -22,7 +21,7 @@ import {
   saveNotifications,
   saveSilence,
 } from './records.ts'
-import { recount, replaceMaintenance } from './recount-stored.ts'
+import { changesMaintenance, recount, replaceMaintenance } from './recount-stored.ts'
 import type { Query } from './sessions.ts'
 
 /** Writes batches, each in one transaction. Writing one again changes nothing. */
@@ -107,9 +106,10 @@ export function createBatchWriter({ database, partitions, vantageId, cluster }: 
       await ids.ensure(plan.names)
       await partitions.ensure(plan.times)
       const outcome = await database.transaction(async (query) => {
-        const marks = await (plan.plans.length > 0 ? lockAlone(query) : lockShared(query))
+        const marks = await lockShared(query)
+        const needsAll = isLate(plan.changed, marks) || (await changesMaintenance(query, marks, ids, plan.plans))
         // Two that hold the lock together would wait for each other to have it alone.
-        return plan.plans.length === 0 && isLate(plan.changed, marks) ? null : writeIn(query, plan, marks)
+        return needsAll ? null : writeIn(query, { ...plan, plans: [] }, marks)
       })
       return outcome ?? database.transaction(async (query) => writeIn(query, plan, await lockAlone(query)))
     },
@@ -118,8 +118,7 @@ export function createBatchWriter({ database, partitions, vantageId, cluster }: 
 
 /** Whether buckets that a roll-up has written, or writes now, may miss some of it. */
 function isLate(changed: ChangedTimes, marks: Marks): boolean {
-  const { rolledTo } = cursorsOf(marks)
-  const doneTo = Math.max(rolledTo, (rollingOf(marks) ?? -1) + 1) * SLOT_MS
+  const doneTo = aggregatedTo(marks)
   for (const { from } of changed.values()) if (from < doneTo) return true
   return false
 }

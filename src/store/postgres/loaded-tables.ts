@@ -73,7 +73,7 @@ export async function selectHolds(query: Query, endpointIds: readonly number[]):
 }
 
 /** The items by key, in their order. `Map.groupBy` is not in Node 20. */
-function groupBy<K, T>(items: Iterable<T>, keyOf: (item: T) => K): Map<K, T[]> {
+export function groupBy<K, T>(items: Iterable<T>, keyOf: (item: T) => K): Map<K, T[]> {
   const groups = new Map<K, T[]>()
   for (const item of items) {
     const key = keyOf(item)

@@ -1,4 +1,5 @@
-import type { MarkChanges, MarkName, Marks } from '../marks.ts'
+import { cursorsOf, type MarkChanges, type MarkName, type Marks } from '../marks.ts'
+import { SLOT_MS } from '../resolution.ts'
 import type { Query } from './sessions.ts'
 
 /** Writers of polls share it, and a roll-up holds it alone, until the end of the transaction. */
@@ -25,6 +26,11 @@ export async function lockAlone(query: Query): Promise<Marks> {
 export function rollingOf(marks: Marks): number | null {
   const rolling = marks.get('rolling')
   return rolling === undefined || rolling < (marks.get('rolled_to') ?? 0) ? null : rolling
+}
+
+/** The end of the time whose buckets a roll-up has written, or writes now. */
+export function aggregatedTo(marks: Marks): number {
+  return Math.max(cursorsOf(marks).rolledTo, (rollingOf(marks) ?? -1) + 1) * SLOT_MS
 }
 
 export async function setMarks(query: Query, changes: MarkChanges): Promise<void> {

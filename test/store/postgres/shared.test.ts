@@ -570,13 +570,14 @@ describe.skipIf(skip)('a store that several daemons share', () => {
     })
   })
 
-  test('writes the incidents and notifications of a mass outage with a few statements', async () => {
+  /** A writer of batches, and the statements of its transactions. */
+  async function countedWriter() {
     const database = await openDatabase(new Secret(await server.createDatabase()), systemClock)
     onTestFinished(() => database.close())
-    let statements = 0
+    const statements: string[] = []
     const counted = (query: Query): Query => {
       return (...asked) => {
-        statements++
+        statements.push(asked[0])
         return query(...asked)
       }
     }
@@ -586,6 +587,54 @@ describe.skipIf(skip)('a store that several daemons share', () => {
       vantageId: async () => 0,
       cluster: null,
     })
+    return { database, writer, statements }
+  }
+
+  test('compares the stored maintenance of many endpoints with one statement, and changes all with a few', async () => {
+    const { database, writer, statements } = await countedWriter()
+    const endpoints = Array.from({ length: 500 }, (_, nth) => `ethereum/own-${nth}` as const)
+    const plan = async (...periods: (readonly [fromMinute: number, untilMinute: number])[]) => {
+      statements.length = 0
+      const all = endpoints.flatMap((endpoint) =>
+        periods.map(([from, until]) => ({ endpoint, from: BASE + from * MINUTE_MS, until: BASE + until * MINUTE_MS })),
+      )
+      const event = { kind: 'maintain', at: BASE + 60 * MINUTE_MS, periods: all } as const
+      await writer.write({ polls: new Float64Array(0), events: [{ after: 0, event }] }, new Map())
+      const stored = await database.query<{ from: number; until: number; endpoints: number }>(
+        `SELECT from_ms AS "from", until_ms AS until, count(*) AS endpoints FROM maintenance GROUP BY 1, 2 ORDER BY 1`,
+      )
+      const inMinutes = ({ from, until }: { from: number; until: number }) =>
+        [from, until].map((ms) => (ms - BASE) / MINUTE_MS)
+      return stored.map((row) => [...inMinutes(row), row.endpoints])
+    }
+    const upMinutes = async () => {
+      const [sum] = await database.query<{ up: number }>('SELECT sum(up_ms)::bigint AS up FROM five_minutes')
+      return (sum?.up ?? 0) / endpoints.length / MINUTE_MS
+    }
+    expect(await plan([200, 210])).toEqual([[200, 210, 500]])
+    expect(statements.length).toBeLessThan(15)
+    const slot = BASE / (5 * MINUTE_MS)
+    await database.query(
+      `INSERT INTO five_minutes (endpoint_id, bucket, up_ms, degraded_ms, down_ms, stale_ms, polls)
+       SELECT endpoint_id, bucket, ${5 * MINUTE_MS}, 0, 0, 0, 0 FROM endpoints, generate_series(${slot + 9}, ${slot + 11}) AS bucket`,
+    )
+    await database.query(`INSERT INTO marks (name, value) VALUES ('rolled_to', ${slot + 12})`)
+
+    const late = [
+      [50, 70, 500],
+      [200, 210, 500],
+    ]
+    expect(await plan([50, 70], [200, 210])).toEqual(late)
+    expect(statements.length).toBeLessThan(100)
+    expect(await upMinutes()).toBe(5)
+
+    expect(await plan([50, 70], [200, 210])).toEqual(late)
+    expect(statements.filter((text) => text.includes('maintenance'))).toHaveLength(1)
+    expect(statements.filter((text) => text.includes('pg_advisory_xact_lock('))).toEqual([])
+  })
+
+  test('writes the incidents and notifications of a mass outage with a few statements', async () => {
+    const { database, writer, statements } = await countedWriter()
     const ids = Array.from({ length: 500 }, (_, nth) => `i-${String(nth).padStart(3, '0')}`)
     const opening = ids.map((id) => ({ after: 0, event: outageOf(id, null, ['ops', 'pager\0']) }))
     const closing = { after: 0, event: outageOf('i-007', BASE + 1, ['ops']) }
@@ -594,7 +643,7 @@ describe.skipIf(skip)('a store that several daemons share', () => {
     await writer.write(batch, new Map())
     await writer.write(batch, new Map())
 
-    expect(statements).toBeLessThan(20)
+    expect(statements.length).toBeLessThan(20)
     const closed = 'SELECT id, closed_ms AS closed, value, token FROM incidents WHERE closed_ms IS NOT NULL'
     expect(await database.query(closed)).toEqual([{ id: 'i-007', closed: BASE + 1, value: '{}', token: 0 }])
     expect(await database.query('SELECT 1 FROM incidents')).toHaveLength(500)
