@@ -1,15 +1,17 @@
 import type { Clock } from '../clock.ts'
+import type { EndpointKey } from '../core/endpoint.ts'
 import { worstMs } from '../core/incident/bad-time.ts'
 import type { UnixMs } from '../core/time.ts'
 import type { Log } from '../log.ts'
 import type { Board } from '../state/board.ts'
-import type { Store } from '../store/store.ts'
+import type { HistoryBucket, Store } from '../store/store.ts'
 import type { IncidentSource } from './incident-source.ts'
+import { CELL_MS, firstKnownMinute } from './known-history.ts'
 import { type CompressibleText, compressible, sendTagged, tagOf } from './negotiation.ts'
 import { time, timeOrNull } from './rfc3339.ts'
 import { type App, json, NOT_MODIFIED, NoQuery, operation, problem } from './route.ts'
 import type { Scopes } from './scopes.ts'
-import { stripView } from './strip-views.ts'
+import { knownSince, type StripParts, stripView } from './strip-views.ts'
 import { DaysView } from './wire-history.ts'
 import type { Audience } from './wire-status.ts'
 
@@ -41,9 +43,7 @@ export function createDaySource({ board, scopes, store, clock, log }: DaySourceD
     const strips: DaysView['strips'] = []
     for (const { key, health } of board.networks().flatMap(({ endpoints }) => endpoints)) {
       const { network, name } = health.endpoint
-      const buckets = await store.history({ endpoint: key, from: Math.max(0, from), to, stepMs: DAY_MS })
-      const first = buckets.findIndex(({ upMs, degradedMs, downMs }) => upMs + degradedMs + downMs > 0)
-      const row = buckets.map((bucket, at) => (first === -1 || at < first ? 'before' : bucket))
+      const row = await rowOf(key, Math.max(0, from), to)
       strips.push(stripView({ network, endpoint: name, row, recent: null, audience: 'public' }))
     }
     const span = { generated_at: time(to), from: time(from), to: time(to), step_seconds: DAY_MS / 1000 }
@@ -55,6 +55,21 @@ export function createDaySource({ board, scopes, store, clock, log }: DaySourceD
       return { view, body: compressible(body), etag: tagOf(body) }
     }
     return { private: await write('private'), public: await write('public'), at: clock.monotonic() }
+  }
+
+  async function rowOf(endpoint: EndpointKey, from: UnixMs, to: UnixMs): Promise<StripParts['row']> {
+    const buckets = await store.history({ endpoint, from, to, stepMs: DAY_MS })
+    const first = buckets.findIndex(({ upMs, degradedMs, downMs }) => upMs + degradedMs + downMs > 0)
+    const knownFrom = await firstKnownOf(endpoint, buckets[first], to)
+    return buckets.map((bucket, at) => (first === -1 || at < first ? 'before' : knownSince(bucket, knownFrom)))
+  }
+
+  /** When the first known day begins: at its first poll, rather than at midnight. */
+  async function firstKnownOf(endpoint: EndpointKey, day: HistoryBucket | undefined, to: UnixMs): Promise<UnixMs> {
+    if (day === undefined || day.unknownMs === 0) return 0
+    const end = Math.min(to, day.start + DAY_MS)
+    const cells = await store.history({ endpoint, from: day.start, to: end, stepMs: CELL_MS })
+    return (await firstKnownMinute(store, endpoint, cells, end)) ?? 0
   }
 
   async function incidentsSince(from: UnixMs, to: UnixMs, source: IncidentSource): Promise<DaysView['incidents']> {

@@ -1,4 +1,4 @@
-import { seconds } from '../core/time.ts'
+import { seconds, type UnixMs } from '../core/time.ts'
 import type { HistoryBucket } from '../store/store.ts'
 import type { StripView } from './wire-history.ts'
 import type { Audience } from './wire-status.ts'
@@ -22,9 +22,20 @@ export interface StripParts {
   readonly network: string
   readonly endpoint: string
   /** `before`: before its first poll; `null`: not known. */
-  readonly row: readonly (HistoryBucket | 'before' | null)[]
+  readonly row: readonly (StripCell | 'before' | null)[]
   readonly recent: HistoryBucket | null
   readonly audience: Audience
+}
+
+export interface StripCell extends HistoryBucket {
+  /** The time before the first poll, which is no gap. */
+  readonly beforeMs?: number
+}
+
+/** Tells the time before the first poll from unknown time. */
+export function knownSince(bucket: HistoryBucket, knownFrom: UnixMs): StripCell {
+  const beforeMs = Math.max(0, knownFrom - bucket.start)
+  return { ...bucket, unknownMs: bucket.unknownMs - beforeMs, beforeMs }
 }
 
 /** Rounded, because percentiles are only exact to 4.8 %. */
@@ -40,10 +51,12 @@ function letterOf({ upMs, degradedMs, downMs, maintenanceMs, unknownMs }: Histor
   return maintenanceMs > upMs ? 'm' : 'u'
 }
 
-function isOneState({ upMs, degradedMs, downMs, maintenanceMs, unknownMs }: HistoryBucket): boolean {
-  return [upMs, degradedMs, downMs, maintenanceMs, unknownMs].filter((ms) => ms > 0).length <= 1
+function isOneState({ upMs, degradedMs, downMs, maintenanceMs, unknownMs, beforeMs = 0 }: StripCell): boolean {
+  return [upMs, degradedMs, downMs, maintenanceMs, unknownMs, beforeMs].filter((ms) => ms > 0).length <= 1
 }
 
-function mixedOf(cell: HistoryBucket, at: number): StripView['mixed'][number] {
-  return [at, cell.degradedMs / 1000, cell.downMs / 1000, cell.maintenanceMs / 1000, cell.unknownMs / 1000]
+function mixedOf(cell: StripCell, at: number): StripView['mixed'][number] {
+  const { degradedMs, downMs, maintenanceMs, unknownMs, beforeMs = 0 } = cell
+  const known = [at, degradedMs / 1000, downMs / 1000, maintenanceMs / 1000, unknownMs / 1000] as const
+  return beforeMs === 0 ? [...known] : [...known, beforeMs / 1000]
 }

@@ -13,7 +13,7 @@ import { wholeNumber } from './parameters.ts'
 import { time } from './rfc3339.ts'
 import { type App, json, NOT_MODIFIED, operation, problem } from './route.ts'
 import type { Scope } from './scopes.ts'
-import { stripView } from './strip-views.ts'
+import { knownSince, stripView } from './strip-views.ts'
 import { StripsView, type StripView } from './wire-history.ts'
 import type { Audience } from './wire-status.ts'
 
@@ -93,7 +93,7 @@ export function createStripSource({ board, scopes, store, clock, log }: StripSou
       const start = from + at * stepMs
       if (knownFrom === null || start + stepMs <= knownFrom) return 'before'
       const cell = fine.get(start) ?? null
-      return cell === null ? null : { ...cell, unknownMs: cell.unknownMs - Math.max(0, knownFrom - start) }
+      return cell === null ? null : knownSince(cell, knownFrom)
     })
     const write = (audience: Audience) => {
       const view = stripView({ network, endpoint: name, row, recent, audience })

@@ -89,8 +89,11 @@ export const StripView = shape('Strip', {
   endpoint: z.string(),
   /** One letter per cell, for its worst state: `d` down, `g` degraded, `m` maintenance, `u` up, `-` unknown, `.` before its first poll. */
   states: z.string(),
-  /** Per cell with several states: its index, then the seconds degraded, down, in maintenance and unknown. */
-  mixed: z.array(z.tuple([Count, Seconds, Seconds, Seconds, Seconds])),
+  /**
+   * Per cell with several states: its index, then the seconds degraded, down, in maintenance and unknown; in the cell of its
+   * first poll, also those before it.
+   */
+  mixed: z.array(z.tuple([Count, Seconds, Seconds, Seconds, Seconds, Seconds.optional()])),
   /** Maximum per cell; null without polls. */
   lag_blocks_max: z.array(Count.nullable()),
   latency_p95_seconds: z.array(Seconds.nullable()),

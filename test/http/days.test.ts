@@ -1,13 +1,26 @@
 import { describe, expect, test } from 'vitest'
-import { DaysView } from '../../src/http/wire-history.ts'
+import { DaysView, type StripView } from '../../src/http/wire-history.ts'
 import { Secret } from '../../src/secret.ts'
 import { Unreadable } from '../../src/store/reads.ts'
 import type { HistoryQuery } from '../../src/store/store.ts'
+import { daySentence, knownDays } from '../../web/views/day-bars.ts'
+import { summary } from '../../web/views/strip.ts'
 import { condition, incident, START } from '../support/incident.ts'
 import { setUp } from './setting.ts'
 
 const DAY_MS = 86_400_000
 const TOKEN = { options: { token: new Secret('a-token-of-the-operator') } }
+
+const MEASURED = {
+  polls: 1,
+  latencyP50Ms: 10,
+  latencyP95Ms: 20,
+  latencyMaxMs: 30,
+  height: 1000,
+  lagBlocksMax: 7,
+  heartbeatLagMaxMs: null,
+  contiguousFailuresMax: null,
+}
 
 /** A store in which `own-1` is known for 30 days and was down for a minute of each fifth one. */
 function storeOf() {
@@ -29,15 +42,24 @@ function storeOf() {
           degradedMs: 0,
           maintenanceMs: 0,
           unknownMs: isKnown ? 0 : widthMs,
-          polls: 1,
-          latencyP50Ms: 10,
-          latencyP95Ms: 20,
-          latencyMaxMs: 30,
-          height: 1000,
-          lagBlocksMax: 7,
-          heartbeatLagMaxMs: null,
-          contiguousFailuresMax: null,
+          ...MEASURED,
         }
+      })
+    },
+  }
+}
+
+/** A store in which `own-1` was polled from the first time on, up except for the last `downMs`. */
+function polledSince(first: number, { downMs = 0, to: now }: { readonly downMs?: number; readonly to: number }) {
+  return {
+    async history({ endpoint, from, to, stepMs }: HistoryQuery) {
+      return Array.from({ length: Math.ceil((to - from) / stepMs) }, (_, at) => {
+        const start = from + at * stepMs
+        const end = Math.min(to, start + stepMs)
+        const known = endpoint === 'avalanche/own-1' ? Math.max(0, end - Math.max(start, first)) : 0
+        const down = Math.min(known, Math.max(0, end - Math.max(start, now - downMs)))
+        const times = { upMs: known - down, downMs: down, degradedMs: 0, maintenanceMs: 0 }
+        return { ...MEASURED, ...times, start, unknownMs: end - start - known }
       })
     },
   }
@@ -94,6 +116,36 @@ describe('/api/v1/days', () => {
     const seconds = Object.fromEntries(told.map(({ id, state_seconds }) => [id, state_seconds]))
     expect(seconds).toEqual({ flapping: 600, planned: 120, halted: 2820 })
   })
+
+  test.each([
+    { hours: 21, states: 'u', mixed: [89, 0, 0, 0, 0, 73_500], said: '1 Jan: up', sum: 'up 35 min' },
+    {
+      hours: 21,
+      downMs: 60_000,
+      states: 'd',
+      mixed: [89, 0, 60, 0, 0, 73_500],
+      said: '1 Jan: down 1 min',
+      sum: 'up 34 min, down 1 min',
+    },
+    { hours: 30, states: 'uu', mixed: [88, 0, 0, 0, 0, 73_500], said: '1 Jan: up 3 h 35 min', sum: 'up 9 h 35 min' },
+  ])(
+    'tells the time before the first poll, at 20:25, from a gap: $said',
+    async ({ hours, downMs = 0, states, ...told }) => {
+      const first = START + (20 * 60 + 25) * 60_000
+      const { server, clock } = setUp({ store: polledSince(first, { downMs, to: START + hours * 3_600_000 }) })
+      await clock.advance(hours * 3_600_000)
+
+      const view = DaysView.strict().parse((await server.inject('/api/v1/days')).json())
+
+      const [own] = view.strips
+      expect(own?.states.replaceAll('.', '')).toBe(states)
+      expect(own?.mixed).toEqual([told.mixed])
+      const known = knownDays(view)
+      const strip = known.strips[0] as StripView
+      expect(daySentence(strip, 0, known)).toBe(told.said)
+      expect(summary(strip, known)).toBe(told.sum)
+    },
+  )
 
   test('is read every five minutes, for all readers', async () => {
     const store = storeOf()

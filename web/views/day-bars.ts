@@ -120,8 +120,8 @@ interface Shares {
 function sharesOf(of: StripView, at: number, { from, to }: DaysView): Shares {
   const letter = of.states[at]
   const mixed = of.mixed.find(([place]) => place === at)
-  const dayMs = Math.min(DAY_MS, Date.parse(to) - Date.parse(from) - at * DAY_MS)
-  const [, degraded, down, maintenance, unknown] = mixed ?? [at, 0, 0, 0, 0]
+  const [, degraded, down, maintenance, unknown, before = 0] = mixed ?? [at, 0, 0, 0, 0]
+  const dayMs = Math.min(DAY_MS, Date.parse(to) - Date.parse(from) - at * DAY_MS) - before * 1000
   const whole = (name: StateView) => (mixed === undefined && letter === LETTER[name] ? 1 : 0)
   const share = (name: StateView, seconds: number) => whole(name) || Math.min(1, (seconds * 1000) / Math.max(1, dayMs))
   const up = dayMs / 1000 - degraded - down - maintenance - unknown

@@ -24,11 +24,12 @@ export function lasted(of: StripView, at: number, step: number): string[] {
   if (letter === BEFORE) return [WORDS.strip.before]
   const mixed = of.mixed.find(([place]) => place === at)
   if (mixed === undefined) return letter === '-' ? [WORDS.strip.none] : [word(LETTERS[letter] ?? 'unknown')]
-  const [, degraded, down, maintenance, unknown] = mixed
+  const [, degraded, down, maintenance, unknown, before = 0] = mixed
   // The last cell is not over, so its remaining time is not up time.
-  const up = at === of.states.length - 1 ? 0 : step - degraded - down - maintenance - unknown
+  const up = at === of.states.length - 1 ? 0 : step - degraded - down - maintenance - unknown - before
   const parts = { up, degraded, down, maintenance, unknown }
-  return (Object.keys(parts) as StateView[])
+  const told = (Object.keys(parts) as StateView[])
     .filter((state) => parts[state] >= 1)
     .map((state) => WORDS.strip.lasted(word(state), duration(Math.round(parts[state]))))
+  return told.length === 0 ? [word(LETTERS[letter] ?? 'unknown')] : told
 }

@@ -78,8 +78,8 @@ function drawnOf({ states, mixed }: StripView, span: StripSpan): readonly Drawn[
       const height = (of: string) => (letter === of ? TALL : 0)
       return { down: height('d'), degraded: height('g'), isUp: letter === 'u', isMaintenance: letter === 'm' }
     }
-    const [degraded, down, maintenance, unknown] = part
-    const whole = secondsOf(at, states.length, span)
+    const [degraded, down, maintenance, unknown, before = 0] = part
+    const whole = secondsOf(at, states.length, span) - before
     const up = whole - degraded - down - maintenance - unknown
     // Less than a second is rounding.
     const isKnown = up >= 1 && up + maintenance >= unknown
@@ -166,12 +166,12 @@ export function summary({ states, mixed: given, lag_blocks_max: lags }: StripVie
     const parts = mixed.get(at)
     if (parts === undefined) lasted[LETTERS[letter] ?? 'unknown'] += whole
     else {
-      const [degraded, down, maintenance, unknown] = parts
+      const [degraded, down, maintenance, unknown, before = 0] = parts
       lasted.degraded += degraded
       lasted.down += down
       lasted.maintenance += maintenance
       lasted.unknown += unknown
-      lasted.up += Math.max(0, whole - degraded - down - maintenance - unknown)
+      lasted.up += Math.max(0, whole - degraded - down - maintenance - unknown - before)
     }
   }
   const parts = (Object.keys(lasted) as StateView[])

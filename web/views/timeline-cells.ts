@@ -52,10 +52,11 @@ export function cellsOfStrip(
   const mixed = new Map(strip?.mixed.map(([at, ...rest]) => [at, rest]))
   return Array.from(strip?.states ?? '', (letter, at) => ({ letter, at })).flatMap(({ letter, at }) => {
     if (letter === BEFORE) return []
-    const fromMs = Date.parse(from) + at * step * 1000
+    const startMs = Date.parse(from) + at * step * 1000
     const state = LETTERS[letter] ?? 'unknown'
-    const toMs = Math.min(fromMs + step * 1000, Date.parse(to))
-    const [degraded = 0, down = 0, maintenance = 0, unknown = 0] = mixed.get(at) ?? []
+    const [degraded = 0, down = 0, maintenance = 0, unknown = 0, before = 0] = mixed.get(at) ?? []
+    const fromMs = startMs + before * 1000
+    const toMs = Math.min(startMs + step * 1000, Date.parse(to))
     const whole = (toMs - fromMs) / 1000
     const lasted = {
       up: Math.max(0, whole - degraded - down - maintenance - unknown),
