@@ -6,6 +6,7 @@ import type { Log } from '../log.ts'
 import type { Board } from '../state/board.ts'
 import type { HistoryBucket, Store } from '../store/store.ts'
 import type { IncidentSource } from './incident-source.ts'
+import { createKeptReading } from './kept-reading.ts'
 import { CELL_MS, firstKnownMinute } from './known-history.ts'
 import { type CompressibleText, compressible, sendTagged, tagOf } from './negotiation.ts'
 import { time, timeOrNull } from './rfc3339.ts'
@@ -34,10 +35,7 @@ export function registerDays(app: App, days: DaySource): void {
 
 /** Reads the days of all endpoints, one after the other, and keeps them for all readers. */
 export function createDaySource({ board, scopes, store, clock, log }: DaySourceDeps) {
-  let kept: Kept | null = null
-  let reading: Promise<Kept> | null = null
-
-  async function readAll(): Promise<Kept> {
+  async function readAll(): Promise<Readonly<Record<Audience, Written>>> {
     const to = clock.now()
     const from = Math.floor(to / DAY_MS) * DAY_MS - (DAYS - 1) * DAY_MS
     const strips: DaysView['strips'] = []
@@ -54,7 +52,7 @@ export function createDaySource({ board, scopes, store, clock, log }: DaySourceD
       const body = JSON.stringify(view)
       return { view, body: compressible(body), etag: tagOf(body) }
     }
-    return { private: await write('private'), public: await write('public'), at: clock.monotonic() }
+    return { private: await write('private'), public: await write('public') }
   }
 
   async function rowOf(endpoint: EndpointKey, from: UnixMs, to: UnixMs): Promise<StripParts['row']> {
@@ -92,28 +90,11 @@ export function createDaySource({ board, scopes, store, clock, log }: DaySourceD
       })
   }
 
-  function isFresh({ at }: Kept): boolean {
-    return clock.monotonic() - at < READ_EVERY_MS
-  }
-
-  async function read(): Promise<Kept> {
-    if (kept !== null && isFresh(kept)) return kept
-    reading ??= readAll().finally(() => {
-      reading = null
-    })
-    kept = await reading
-    return kept
-  }
-
+  const kept = createKeptReading({ what: 'days', read: readAll, everyMs: READ_EVERY_MS, clock, log })
   return {
-    read,
-    /** The last days read, if any. Starts a new read if one is due. */
-    latest(audience: Audience): DaysView | null {
-      read().catch((error: unknown) =>
-        log.warn({ error: error instanceof Error ? error.name : 'unknown' }, 'days could not be read'),
-      )
-      return kept?.[audience].view ?? null
-    },
+    read: kept.current,
+    /** The last days read; `null` if they are too old. Starts a new read if one is due. */
+    latest: (audience: Audience): DaysView | null => kept.latest()?.[audience].view ?? null,
   }
 }
 
@@ -131,10 +112,6 @@ interface Written {
   readonly view: DaysView
   readonly body: CompressibleText
   readonly etag: string
-}
-
-interface Kept extends Readonly<Record<Audience, Written>> {
-  readonly at: number
 }
 
 const DAY_MS = 86_400_000

@@ -7,6 +7,7 @@ import type { UnixMs } from '../core/time.ts'
 import type { Log } from '../log.ts'
 import type { Board } from '../state/board.ts'
 import type { Store } from '../store/store.ts'
+import { createKeptReading } from './kept-reading.ts'
 import { CELL_MS, createKnownHistory, firstOfDay, type Past, STRIP_HOURS } from './known-history.ts'
 import { type CompressibleText, compressible, sendTagged } from './negotiation.ts'
 import { wholeNumber } from './parameters.ts'
@@ -44,14 +45,9 @@ export function createStripSource({ board, scopes, store, clock, log }: StripSou
   const origin = randomBytes(6).toString('base64url')
   const known = createKnownHistory(store)
   let planned = board.maintenance()
-  let written = new Map<EndpointKey, Written>()
-  let reading: Promise<void> | null = null
-  let readAt: { readonly monotonic: number; readonly span: StripSpan } | null = null
   let version = 0
-  let views = new Map<Audience, StripsView>()
-  let documents = new Map<string, { readonly body: CompressibleText; readonly etag: string }>()
 
-  async function readAll(): Promise<void> {
+  async function readAll(): Promise<Strips> {
     const to = clock.now()
     // Maintenance that is announced late changes the past.
     if (board.maintenance() !== planned) known.keep(new Map())
@@ -61,19 +57,16 @@ export function createStripSource({ board, scopes, store, clock, log }: StripSou
       for (const { key } of endpoints) pasts.set(key, await known.read(key, to))
     }
     const span = spanOf([...pasts.values()], to)
-    const next = new Map<EndpointKey, Written>()
+    const written = new Map<EndpointKey, Written>()
     for (const { endpoints } of board.networks()) {
       for (const { key, health } of endpoints) {
         const past = pasts.get(key)
-        if (past !== undefined) next.set(key, await writeOne(key, health.endpoint, past, span))
+        if (past !== undefined) written.set(key, await writeOne(key, health.endpoint, past, span))
       }
     }
     known.keep(pasts)
-    written = next
-    readAt = { monotonic: clock.monotonic(), span }
     version++
-    views = new Map()
-    documents = new Map()
+    return { span, written, version, views: new Map(), documents: new Map() }
   }
 
   async function writeOne(
@@ -102,72 +95,47 @@ export function createStripSource({ board, scopes, store, clock, log }: StripSou
     return { private: write('private'), public: write('public') }
   }
 
-  async function refresh(): Promise<void> {
-    if (readAt !== null && clock.monotonic() - readAt.monotonic < READ_EVERY_MS) return
-    reading ??= readAll().finally(() => {
-      reading = null
-    })
-    try {
-      await reading
-    } catch (error) {
-      log.warn({ error: error instanceof Error ? error.name : 'unknown' }, 'strips could not be read')
-      if (!isRecent()) throw error
-    }
-  }
-
-  function isRecent(): boolean {
-    return readAt !== null && clock.monotonic() - readAt.monotonic < LONGEST_KEPT_MS
-  }
-
   /** Strips of the endpoints configured now; a new endpoint has none until the next read. */
-  function stripsFor(audience: Audience) {
+  function stripsFor(audience: Audience, { written }: Strips) {
     const all = scopes[audience].board.networks().flatMap(({ endpoints }) => endpoints)
     return all.flatMap(({ key }) => written.get(key)?.[audience] ?? [])
   }
 
-  function spanView(hours: number): Omit<StripsView, 'strips'> {
-    const { from, to, stepMs } = readAt?.span ?? spanOf([], clock.now())
-    const first = Math.max(from, Math.ceil(to / stepMs) * stepMs - hours * HOUR_MS)
-    return { generated_at: time(to), from: time(first), to: time(to), step_seconds: stepMs / 1000 }
-  }
-
-  function viewOf(audience: Audience): StripsView {
-    const kept = views.get(audience)
-    if (kept !== undefined) return kept
-    const view = { ...spanView(STRIP_HOURS), strips: stripsFor(audience).map(({ view }) => view) }
-    views.set(audience, view)
+  function viewOf(audience: Audience, of: Strips): StripsView {
+    const known = of.views.get(audience)
+    if (known !== undefined) return known
+    const view = { ...spanView(of.span, STRIP_HOURS), strips: stripsFor(audience, of).map(({ view }) => view) }
+    of.views.set(audience, view)
     return view
   }
 
-  function bodyOf(audience: Audience, hours: number): string {
-    const span = spanView(hours)
-    const strips = stripsFor(audience)
+  function bodyOf(audience: Audience, hours: number, of: Strips): string {
+    const span = spanView(of.span, hours)
     const most = (hours * HOUR_MS) / 1000 / span.step_seconds
-    const texts = strips.map(({ view, text }) =>
+    const texts = stripsFor(audience, of).map(({ view, text }) =>
       view.states.length <= most ? text : JSON.stringify(withoutFirst(view, view.states.length - most)),
     )
     return `${JSON.stringify(span).slice(0, -1)},"strips":[${texts.join(',')}]}`
   }
 
+  const kept = createKeptReading({ what: 'strips', read: readAll, everyMs: READ_EVERY_MS, clock, log })
   return {
     /** The last strips read; `null` if they are too old. Starts a new read if one is due. */
     latest(audience: Audience): StripsView | null {
-      const hasRecent = isRecent()
-      // `refresh` logs failures, and `read` reports them to its callers.
-      refresh().catch(() => {})
-      return hasRecent ? viewOf(audience) : null
+      const strips = kept.latest()
+      return strips === null ? null : viewOf(audience, strips)
     },
 
     /** Reads again if due; rejects if that fails and the last strips are too old. */
-    async read(audience: Audience, hours: number) {
-      await refresh()
+    async read(audience: Audience, hours: number): Promise<Document> {
+      const strips = await kept.current()
       const name = `${audience}-${hours}`
-      const written = documents.get(name) ?? {
-        body: compressible(bodyOf(audience, hours)),
-        etag: `"${origin}-${version}-${name}"`,
+      const document = strips.documents.get(name) ?? {
+        body: compressible(bodyOf(audience, hours, strips)),
+        etag: `"${origin}-${strips.version}-${name}"`,
       }
-      documents.set(name, written)
-      return written
+      strips.documents.set(name, document)
+      return document
     },
   }
 }
@@ -192,11 +160,23 @@ const SHORT_CELLS = [
 const SHORTEST_STRIP_MS = 5 * MINUTE_MS
 /** Strips show the past; the status shows the present. */
 const READ_EVERY_MS = 60_000
-/** Older strips would be drawn as if they ended now. */
-const LONGEST_KEPT_MS = 300_000
 
 /** Written endpoint by endpoint during the read, because writing all at once would block the event loop. */
 type Written = Readonly<Record<Audience, { readonly view: StripView; readonly text: string }>>
+
+interface Document {
+  readonly body: CompressibleText
+  readonly etag: string
+}
+
+/** What was read at one time, and what was made of it since. */
+interface Strips {
+  readonly span: StripSpan
+  readonly written: ReadonlyMap<EndpointKey, Written>
+  readonly version: number
+  readonly views: Map<Audience, StripsView>
+  readonly documents: Map<string, Document>
+}
 
 interface StripSpan {
   readonly from: UnixMs
@@ -208,6 +188,11 @@ function spanOf(pasts: readonly Past[], to: UnixMs): StripSpan {
   const start = pasts.reduce((least, { knownFrom }) => Math.min(least, knownFrom ?? to), to - SHORTEST_STRIP_MS)
   const stepMs = SHORT_CELLS.find(({ knownMs }) => to - start <= knownMs)?.stepMs ?? CELL_MS
   return { from: Math.max(firstOfDay(to, stepMs), Math.floor(start / stepMs) * stepMs), to, stepMs }
+}
+
+function spanView({ from, to, stepMs }: StripSpan, hours: number): Omit<StripsView, 'strips'> {
+  const first = Math.max(from, Math.ceil(to / stepMs) * stepMs - hours * HOUR_MS)
+  return { generated_at: time(to), from: time(first), to: time(to), step_seconds: stepMs / 1000 }
 }
 
 type Named = Pick<Endpoint, 'network' | 'name'>

@@ -160,6 +160,23 @@ describe('/api/v1/days', () => {
     expect(store.asked).toHaveLength(6)
   })
 
+  test('stay on the page for a while when the history cannot be read, and then are gone', async () => {
+    let broken = false
+    const store = storeOf()
+    const history = (query: HistoryQuery) =>
+      broken ? Promise.reject(new Unreadable('the history', 'canary')) : store.history(query)
+    const { server, clock } = setUp({ ...TOKEN, store: { history } })
+    await server.inject('/api/v1/days')
+    const hasBars = async () => (await server.inject('/networks/avalanche')).body.includes('strip bars')
+
+    broken = true
+    await clock.advance(20 * 60_000)
+    expect([await hasBars(), (await server.inject('/api/v1/days')).statusCode]).toEqual([true, 200])
+    await clock.advance(6 * 60_000)
+
+    expect([await hasBars(), (await server.inject('/api/v1/days')).statusCode]).toEqual([false, 503])
+  })
+
   test('is a problem while the history cannot be read', async () => {
     const { server } = setUp({ store: { history: () => Promise.reject(new Unreadable('the history', 'canary')) } })
 
