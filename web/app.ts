@@ -252,6 +252,7 @@ async function showWritten(): Promise<void> {
 }
 
 document.addEventListener('submit', (event) => {
+  if (event.target instanceof HTMLFormElement && event.target.method === 'dialog') return
   // No form is submitted by the browser: the token must not appear in an address.
   event.preventDefault()
   if (event.target instanceof HTMLFormElement) void submitForm(event.target)
