@@ -27,6 +27,7 @@ const pageElement = document.getElementById('page')
 if (pageElement === null) throw new Error('the document has no #page')
 let page: HTMLElement = pageElement
 const initialAccess = page.dataset.access as Access
+const publicNetworks = initialAccess === 'closed' ? [] : page.dataset.networks?.split(' ')
 const { version } = page.dataset
 const brand = { title: page.dataset.title ?? 'Heartline', hasLogo: page.dataset.logo !== undefined }
 
@@ -68,6 +69,7 @@ function model(at: Shown): Model | null {
     access: access(),
     settings: settings.current(),
     brand,
+    ...(publicNetworks === undefined ? {} : { publicNetworks }),
     ...(version === undefined ? {} : { version }),
     origin: location.origin,
     isWaiting,

@@ -1,6 +1,7 @@
 import type { IncidentSummaryView } from '../src/http/wire-incidents.ts'
 import type { StatusView } from '../src/http/wire-status.ts'
 import { createDialog } from './dialog.ts'
+import { get } from './request.ts'
 import { incidentSentence } from './views/incident-sentence.ts'
 import { html, nothing, render, type TemplateResult } from './views/lit.ts'
 import { endpointPath, incidentPath, networkPath } from './views/route.ts'
@@ -98,13 +99,8 @@ function targetsOf(status: StatusView | null, incidents: readonly IncidentSummar
 
 /** Runbooks of alerts, which conditions do not name. */
 async function alertRunbooks(): Promise<readonly Target[]> {
-  try {
-    const answer = await fetch('/api/v1/runbooks')
-    const { runbooks } = (await answer.json()) as { readonly runbooks: readonly string[] }
-    return runbooks.map((name) => target(name, 'Runbook', `/runbooks/${name}`))
-  } catch {
-    return []
-  }
+  const answer = await get<{ readonly runbooks: readonly string[] }>('/api/v1/runbooks')
+  return answer.ok ? answer.value.runbooks.map((name) => target(name, 'Runbook', `/runbooks/${name}`)) : []
 }
 
 /** What contains every word; titles that begin with the query first. */

@@ -23,6 +23,8 @@ export interface PageRoutesDeps extends PageSourcesDeps {
   /** Without a token everybody sees everything. */
   readonly hasToken: boolean
   readonly brand: Brand
+  /** `null`: all. */
+  readonly publicNetworks: readonly string[] | null
 }
 
 /** The name and picture of the page. */
@@ -55,6 +57,7 @@ const LONGEST_ADDRESS = 2048
 /** Serves every view at its own path, rendered by the daemon for the first paint, and the page's assets. */
 export function registerPage(app: App, deps: PageRoutesDeps) {
   const { clock, writers, scopes, hasToken, brand } = deps
+  const publicNetworks = hasToken ? deps.publicNetworks : null
   const assets = registerAssets(app)
   registerEmbed(app, deps, assets)
   app.get('/logo.svg', LOGO_ROUTE, async (_, reply) => {
@@ -122,6 +125,7 @@ export function registerPage(app: App, deps: PageRoutesDeps) {
       contact: { kind: 'snapshot' },
       nowMs: clock.now(),
       access,
+      ...(publicNetworks === null ? {} : { publicNetworks }),
       settings: { ...DEFAULT_SETTINGS, zone: 'utc' },
       brand: { title: brand.title, hasLogo: brand.logo !== null },
       version: deps.version,
@@ -138,9 +142,7 @@ export function registerPage(app: App, deps: PageRoutesDeps) {
     return pageDocument({
       title: markedTitle(view.title(model), model),
       icon: iconOf(toneOfAll(model)),
-      access: model.access,
-      brand: model.brand,
-      version: model.access === 'closed' ? null : deps.version,
+      model,
       view: name,
       styles: (name === null ? ['notice'] : stylesOf(view, name, model)).map((one) => `views/${one}.css`),
       body: templateText(frame(model, view.draw(model))),
@@ -190,7 +192,12 @@ export function registerPage(app: App, deps: PageRoutesDeps) {
     sendMissing,
 
     sendLocked(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
-      const model = { ...modelOf(NO_ROUTE, 'public', null), incidents: [], access: 'closed' as const }
+      const model = {
+        ...modelOf(NO_ROUTE, 'public', null),
+        incidents: [],
+        access: 'closed' as const,
+        publicNetworks: [],
+      }
       return send(request, reply, noticed(model, 'locked'))
     },
   }
@@ -252,9 +259,7 @@ interface PageDocument {
   readonly title: string
   /** Its file. */
   readonly icon: string
-  readonly access: Access
-  readonly brand: Model['brand']
-  readonly version: string | null
+  readonly model: Model
   /** `null` for a notice, which has no script of its own. */
   readonly view: string | null
   /** Besides that of all views. */
@@ -265,10 +270,11 @@ interface PageDocument {
 }
 
 /** The document around a view, readable before any script has run. */
-function pageDocument({ title, icon, access, brand, version, view, body, ...rest }: PageDocument): string {
-  const { assets } = rest
+function pageDocument({ title, icon, model, view, body, styles: own, assets }: PageDocument): string {
+  const { access, brand, publicNetworks, version = '' } = model
   const script = view === null ? [] : [`views/${view}.js`]
-  const styles = ['style.css', ...rest.styles]
+  const styles = ['style.css', ...own]
+  const networks = publicNetworks === undefined ? '' : ` data-networks="${escaped(publicNetworks.join(' '))}"`
   const preloads = assets.closure('app.js', ...script)
   return `<!doctype html>
 <html lang="en">
@@ -281,12 +287,12 @@ function pageDocument({ title, icon, access, brand, version, view, body, ...rest
 <script src="${assets.href('boot.js')}"></script>
 ${styles.map((path) => `<link rel="stylesheet" href="${assets.href(path)}">`).join('\n')}
 <link rel="icon" href="${assets.href(icon)}" type="image/svg+xml">
-<link rel="alternate" href="/feed.xml" type="application/atom+xml" title="Incidents">
+${access === 'closed' ? '' : '<link rel="alternate" href="/feed.xml" type="application/atom+xml" title="Incidents">'}
 ${preloads.map((path) => `<link rel="modulepreload" href="${assets.href(path)}">`).join('\n')}
 <script type="module" src="${assets.href('app.js')}"></script>
 </head>
 <body>
-<div id="page" data-access="${access}" data-title="${escaped(brand.title)}"${brand.hasLogo ? ' data-logo' : ''}${version === null ? '' : ` data-version="${escaped(version)}"`}>${body}</div>
+<div id="page" data-access="${access}" data-title="${escaped(brand.title)}"${brand.hasLogo ? ' data-logo' : ''}${access === 'closed' ? '' : ` data-version="${escaped(version)}"`}${networks}>${body}</div>
 </body>
 </html>
 `

@@ -95,6 +95,7 @@ export function createHttpServer({ options, ...deps }: HttpServerDeps) {
     writers,
     hasToken,
     brand: options.publicPage,
+    publicNetworks: options.publicPage.networks,
     grafanaUrl,
   })
   addAccess(app, options, pages)

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
 import { Secret } from '../../src/secret.ts'
 import { opened, temporaryDirectory } from '../store/setting.ts'
-import { hasChromium, openChromium } from '../support/chromium.ts'
+import { DRAWN, hasChromium, openChromium } from '../support/chromium.ts'
 import { incident, incidentRecord, START } from '../support/incident.ts'
 import { endpoint, network } from '../support/network.ts'
 import { NODE, type SettingOptions, setUp } from './setting.ts'
@@ -131,7 +131,31 @@ describe('server.public_page', () => {
 })
 
 describe.runIf(hasChromium)('a named page in Chromium', () => {
-  const { serve, show } = openChromium()
+  const { blank, serve, show } = openChromium()
+
+  test('has badges of the networks that it shows the public, also for readers who see the others', async () => {
+    const options = { token: new Secret(TOKEN), publicPage: PAGE }
+    const setting = setUp({ realClock: systemClock, networks: NETWORKS, options })
+    await setting.world.pollAll()
+    const address = await serve(setting)
+    const page = await blank()
+    await page.addInitScript((held) => sessionStorage.setItem('heartline-token', held), TOKEN)
+
+    const seen: number[] = []
+    for (const path of [
+      'networks/ethereum',
+      'endpoints/ethereum/node',
+      'networks/secret-net',
+      'endpoints/secret-net/secret-node',
+    ]) {
+      await page.goto(`${address}/${path}`)
+      await page.getByRole('button', { name: 'Sign out' }).waitFor()
+      await page.locator(DRAWN).waitFor()
+      seen.push(await page.locator('.badges').count())
+    }
+
+    expect(seen).toEqual([1, 1, 0, 0])
+  })
 
   test('keeps its name and logo when the browser draws it', async () => {
     const options = { publicPage: { ...PAGE, networks: null } }

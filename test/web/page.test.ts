@@ -424,6 +424,39 @@ describe.runIf(hasChromium)('the page in Chromium', () => {
     await page.locator('.lamp.on').waitFor()
   })
 
+  test('that is not public leads readers with the token to nothing that needs it', async () => {
+    const token = 'a-token-of-the-operator'
+    const setting = setUp({ realClock: systemClock, options: { token: new Secret(token), public: false } })
+    await setting.world.pollAll()
+    const affected = Array.from({ length: 101 }, (_, at) => `node-${at}`)
+    setting.incidents.put(incident({ id: 'outage', cause: 'outage', endpoint: null, affected }))
+    const address = await serve(setting)
+    const page = await blank()
+    await page.addInitScript((held) => sessionStorage.setItem('heartline-token', held), token)
+    const refused: string[] = []
+    page.on('response', (response) => {
+      if (response.status() === 401 && !response.request().isNavigationRequest()) refused.push(response.url())
+    })
+
+    for (const path of ['/networks/avalanche', '/endpoints/avalanche/own-1', '/incidents/outage']) {
+      await page.goto(address + path)
+      await page.getByRole('button', { name: 'Sign out' }).waitFor()
+      await page.locator(DRAWN).waitFor()
+      const targets = await page.evaluate(() =>
+        [...document.querySelectorAll('a[href], img[src], link[href]')].map(
+          (one) => one.getAttribute('href') ?? one.getAttribute('src') ?? '',
+        ),
+      )
+      const leading = targets.filter((to) => /^\/(api|badge|embed|feed|metrics|openapi)/.test(to))
+      expect([path, leading, await page.locator('.badges').count()]).toEqual([path, [], 0])
+    }
+    await page.keyboard.press('Control+k')
+    await page.keyboard.type('storedeg')
+    await page.locator('.palette [role=option]', { hasText: 'HeartlineStoreDegraded' }).waitFor()
+
+    expect(refused).toEqual([])
+  })
+
   test('holds one event stream, also after signing in twice at once', async () => {
     const token = 'a-token-of-the-operator'
     const setting = setUp({ realClock: systemClock, options: { token: new Secret(token) } })

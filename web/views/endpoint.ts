@@ -15,7 +15,7 @@ import { maintenanceSection } from './events.ts'
 import { unbroken, type Zone } from './format.ts'
 import { guard, html, nothing, type TemplateResult } from './lit.ts'
 import { endpointMark } from './mark.ts'
-import { lookOf } from './model.ts'
+import { isPublic, lookOf } from './model.ts'
 import { endpointPath, networkPath, type Route } from './route.ts'
 import { silenceNotes } from './silences.ts'
 import { type Endpoint, type Span, spanOf, spanSince } from './time-range.ts'
@@ -185,7 +185,7 @@ function draw(model: Model<Data>): TemplateResult {
       <div class="panels">
         ${checksSection(now)}
         ${guard([data, zone], () => html`${incidentsPanel(data, of, zone, data.loadedMs)}${rulesPanel(data.rules)}`)}
-        ${guard([endpoint.title, origin, version], () => badges(of, endpoint.title, origin, version))}
+        ${isPublic(model, network) ? guard([endpoint.title, origin, version], () => badges(of, endpoint.title, origin, version)) : nothing}
       </div>
     </div>
   `

@@ -10,6 +10,7 @@ import { WORDS } from './words.ts'
 /** The frame around every view: navigation, connection status and settings. */
 export function frame(model: Model, view: TemplateResult): TemplateResult {
   const { contact, route, access, settings, brand } = model
+  const isClosed = model.publicNetworks?.length === 0
   return html`
     <a class="skip" href="#main">${WORDS.skip}</a>
     <header class="bar">
@@ -31,7 +32,7 @@ export function frame(model: Model, view: TemplateResult): TemplateResult {
     <footer class="foot">
       <p class="choices">${choices(settings)}</p>
       <p>
-        ${access === 'closed' ? nothing : html`<a href="/runbooks/README">${WORDS.runbooks}</a> <a href="/openapi.json">${WORDS.api}</a> ${access === 'open' ? html`<a href="/metrics">${WORDS.metrics}</a>` : nothing} <a href="/feed.xml">${WORDS.feed}</a> <a href="/badge.svg">${WORDS.badge}</a> <small>Heartline ${model.version}</small>`} ${access === 'signed-in' ? html`<button type="button" data-act="sign-out">${WORDS.signOut}</button>` : nothing}
+        ${access === 'closed' ? nothing : html`<a href="/runbooks/README">${WORDS.runbooks}</a> ${isClosed ? nothing : html`<a href="/openapi.json">${WORDS.api}</a> ${access === 'open' ? html`<a href="/metrics">${WORDS.metrics}</a>` : nothing} <a href="/feed.xml">${WORDS.feed}</a> <a href="/badge.svg">${WORDS.badge}</a>`} <small>Heartline ${model.version}</small>`} ${access === 'signed-in' ? html`<button type="button" data-act="sign-out">${WORDS.signOut}</button>` : nothing}
       </p>
     </footer>
   `

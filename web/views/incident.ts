@@ -9,6 +9,7 @@ import { incidentNotifications } from './incident-notifications.ts'
 import { incidentSentence, incidentTime, whoseFault } from './incident-sentence.ts'
 import { guard, html, nothing, type TemplateResult } from './lit.ts'
 import { mark } from './mark.ts'
+import { isPublic } from './model.ts'
 import { endpointPath, incidentPath, networkPath, type Route } from './route.ts'
 import { type Answer, defineView, type Model, type Sources } from './view.ts'
 import { titleOf } from './words.ts'
@@ -143,12 +144,11 @@ function facts(
 const MAX_NAMED = 100
 
 /** For an incident of several endpoints: those affected, and incidents that are part of it. */
-function whole(
-  { data: { parts }, status }: Model<IncidentData>,
-  { id, network, affected }: IncidentSummaryView,
-): TemplateResult {
-  const endpoints = status?.networks.find(({ name }) => name === network)?.endpoints ?? []
+function whole(model: Model<IncidentData>, { id, network, affected }: IncidentSummaryView): TemplateResult {
+  const { parts } = model.data
+  const endpoints = model.status?.networks.find(({ name }) => name === network)?.endpoints ?? []
   const more = affected.length - MAX_NAMED
+  const moreText = INCIDENT_WORDS.moreSamples(more)
   return html`
     <section class="card" aria-labelledby="affected">
       <h2 id="affected">${INCIDENT_WORDS.affected}</h2>
@@ -157,7 +157,7 @@ function whole(
           const title = endpoints.find((one) => one.name === name)?.title ?? name
           return html`<li><a href=${endpointPath(network, name)}>${title}</a></li>`
         })}
-        ${more > 0 ? html`<li><a href="/api/v1/incidents/${encodeURIComponent(id)}">${INCIDENT_WORDS.moreSamples(more)}</a></li>` : nothing}
+        ${more > 0 ? html`<li>${isPublic(model, network) ? html`<a href="/api/v1/incidents/${encodeURIComponent(id)}">${moreText}</a>` : moreText}</li>` : nothing}
       </ul>
       ${
         parts.length === 0

@@ -1,5 +1,6 @@
 import type { IncidentSummaryView } from '../../src/http/wire-incidents.ts'
 import type { EndpointView, NetworkView, StateView, StatusEventView, StatusView } from '../../src/http/wire-status.ts'
+import type { Model } from './view.ts'
 
 /** Merges an event into the status: its networks and endpoints replace those of the same name. */
 export function applyEvent(status: StatusView | null, event: StatusEventView): StatusView | null {
@@ -139,6 +140,11 @@ export function atHead(endpoints: readonly EndpointView[]): number {
 
 export interface Marked extends Pick<NetworkView, 'state' | 'halted' | 'forked'> {
   readonly endpoints: readonly Standing[]
+}
+
+/** Whether links to data and pictures of a network work, which send no token. */
+export function isPublic({ publicNetworks }: Pick<Model, 'publicNetworks'>, network: string): boolean {
+  return publicNetworks === undefined || publicNetworks.includes(network)
 }
 
 /** The state to display for networks: an unknown or unstable endpoint, or a halted or forked chain, must not look healthy. */

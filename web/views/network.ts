@@ -16,7 +16,7 @@ import { incidentsSection, maintenanceSection } from './events.ts'
 import { unbroken } from './format.ts'
 import { guard, html, nothing, repeat, type TemplateResult } from './lit.ts'
 import { endpointMark, mark } from './mark.ts'
-import { inOrderOf, tally, toneOf, worstFirst } from './model.ts'
+import { inOrderOf, isPublic, tally, toneOf, worstFirst } from './model.ts'
 import { stateCounts, whereTheyAre } from './network-facts.ts'
 import { endpointPath, networkPath, type Route } from './route.ts'
 import { routingOrder } from './routing-order.ts'
@@ -96,7 +96,7 @@ function draw(model: Model<Data>): TemplateResult {
     ${incidentsSection(model, network.name)} ${maintenanceSection(model, network.name)} ${lastDay(network, model)}
     ${lastDays(network, model)}
     ${blocks === null ? names(network, model) : chains(network, blocks, routing, model)}
-    ${guard([network.title, model.origin, badgeVersion(network)], () => badges(network, model.origin ?? ''))}
+    ${isPublic(model, network.name) ? guard([network.title, model.origin, badgeVersion(network)], () => badges(network, model.origin ?? '')) : nothing}
   `
 }
 

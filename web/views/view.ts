@@ -53,6 +53,8 @@ export interface Model<Data = unknown> {
    */
   readonly nowMs: number
   readonly access: Access
+  /** The networks that can be read without the token, as links and pictures are; absent: all. */
+  readonly publicNetworks?: readonly string[]
   readonly settings: Settings
   /** The configured name of the page, and whether it has a logo. */
   readonly brand: { readonly title: string; readonly hasLogo: boolean }
