@@ -331,6 +331,17 @@ describe('the incident page', () => {
     expect(of.querySelectorAll('.small-charts')).toHaveLength(2)
   })
 
+  test.each([
+    ['halted', 'Last block before', 'Next block'],
+    ['forked', 'First detected', 'Resolved'],
+  ] as const)('of a chain that %s tells its own beginning and end', async (cause, begins, ends) => {
+    const whole = { ...CHANGED, endpoint: null, cause, scope: 'network' as const, affected: ['a', 'b'] }
+
+    const terms = textsOf(await drawPage(sourcesOf(whole)), '[aria-labelledby=facts] dt')
+
+    expect([terms[0], terms[2]]).toEqual([begins, ends])
+  })
+
   test('of a provider tells failed polls, not blocks', async () => {
     const outage = {
       ...CHANGED,

@@ -113,18 +113,17 @@ function facts(
   incident: IncidentSummaryView,
   { settings: { zone }, nowMs, status }: Model<IncidentData>,
 ): TemplateResult {
-  const { id, scope, state, flaps, opened_at: openedAt, confirmed_at: confirmedAt, closed_at: closedAt } = incident
-  const kind = scope === 'network' ? 'network' : 'endpoint'
+  const { id, cause, state, flaps, opened_at: openedAt, confirmed_at: confirmedAt, closed_at: closedAt } = incident
   const openedMs = Date.parse(openedAt)
   const at = (time: string) => html`<time datetime=${time}>${moment(time, zone)}</time>`
   return html`
     <dl>
-      <dt>${INCIDENT_WORDS.opened[kind]}</dt>
+      <dt>${INCIDENT_WORDS.opened[cause]}</dt>
       <dd>${at(openedAt)}</dd>
       ${incident.planned_until === null ? nothing : html`<dt>${INCIDENT_WORDS.planned}</dt><dd>${at(incident.planned_until)}</dd>`}
       <dt>${INCIDENT_WORDS.confirmed}</dt>
       <dd>${at(confirmedAt)} <small>${offset((Date.parse(confirmedAt) - openedMs) / 1000)}</small></dd>
-      <dt>${INCIDENT_WORDS.over[kind]}</dt>
+      <dt>${INCIDENT_WORDS.over[cause]}</dt>
       <dd>${closedAt === null ? INCIDENT_WORDS.stillOpen : at(closedAt)}</dd>
       <dt>${INCIDENT_WORDS.duration}</dt>
       <dd>
