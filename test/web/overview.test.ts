@@ -255,6 +255,27 @@ describe('the overview', () => {
     expect(lines('')).toEqual([])
   })
 
+  test.each([
+    ['a', 'ONE: a is down'],
+    ['abc', 'ONE: 3 of 3 endpoints down'],
+  ])('open incidents that outlast planned maintenance count from its end: %s', (ids, line) => {
+    const status = aStatus([
+      aNetwork(
+        'one',
+        ['a', 'b', 'c'].map((name) => anEndpoint(name)),
+      ),
+    ])
+    const planned_until = '2026-01-01T00:06:00.000Z'
+    const incidents = Array.from(ids, (id) => anIncident(id, { endpoint: id, planned_until, conditions: [] }))
+
+    const page = draw(status, { incidents })
+
+    expect(all(page, '.incidents li').map((one) => text(one.querySelector('.when')))).toEqual(['for 4 min'])
+    expect(text(page.querySelector('.incidents li'))).toContain(line)
+    // From there it ticks on.
+    expect(page.querySelector('.incidents time[data-since]')?.getAttribute('datetime')).toBe(planned_until)
+  })
+
   test('describes an open incident by its current condition', () => {
     const message = 'no network message handled for 24 s'
     const now = { code: 'unreachable', message, since: '2026-01-01T00:00:00Z' } as const

@@ -2,7 +2,7 @@ import type { IncidentSummaryView } from '../../src/http/wire-incidents.ts'
 import type { MaintenanceView, StatusView } from '../../src/http/wire-status.ts'
 import { ticking } from './endpoint-row.ts'
 import { age, minute, moment, unbroken, type Zone } from './format.ts'
-import { incidentSentence, incidentTime, whoseFault } from './incident-sentence.ts'
+import { countedFrom, incidentSentence, incidentTime, whoseFault } from './incident-sentence.ts'
 import { html, nothing, repeat, type TemplateResult } from './lit.ts'
 import { mark } from './mark.ts'
 import { incidentPath } from './route.ts'
@@ -116,7 +116,7 @@ function groupItem(
   const [message = ''] = reasons
   const codes = [...new Set(first.conditions.flatMap(({ code, until }) => (until === null ? [code] : [])))]
   const why = reasons.size === 1 ? message : codes.join(', ')
-  const oldest = group.reduce((least, { opened_at: at }) => (at < least ? at : least), first.opened_at)
+  const [oldest = countedFrom(first)] = group.map(countedFrom).sort()
   return html`
     <li>
       ${mark(state)}
@@ -145,7 +145,7 @@ function mainReason({ conditions, state }: IncidentSummaryView): string {
 }
 
 function incidentItem(incident: IncidentSummaryView, status: StatusView, zone: Zone, nowMs: number): TemplateResult {
-  const { id, network, endpoint, opened_at: openedAt } = incident
+  const { id, network, endpoint } = incident
   const who = titleOf(status, network, endpoint === null ? null : [endpoint])
   const fault = whoseFault(
     incident,
@@ -156,7 +156,7 @@ function incidentItem(incident: IncidentSummaryView, status: StatusView, zone: Z
     <li>
       ${mark(stateNow(incident))}
       <p><b>${who}</b> <a href=${incidentPath(id)}>${unbroken(incidentSentence(incident))}</a>${fault === '' ? nothing : html`. <small>${fault}</small>`}</p>
-      <span class="when">${WORDS.since} ${/^[^,]+$/.test(lasted) ? ticking(openedAt, zone, nowMs) : unbroken(lasted)}</span>
+      <span class="when">${WORDS.since} ${/^[^,]+$/.test(lasted) ? ticking(countedFrom(incident), zone, nowMs) : unbroken(lasted)}</span>
     </li>
   `
 }

@@ -36,9 +36,9 @@ function because(condition: IncidentConditionView | undefined): string {
 
 /** How long an incident lasted, without planned maintenance, and how much of that in which bad state, if not all of it: `47 min, of which down 10 min, 77 times`. */
 export function incidentTime(incident: IncidentSummaryView, nowMs: number): string {
-  const { opened_at: openedAt, planned_until: planned, closed_at: closedAt } = incident
+  const { closed_at: closedAt } = incident
   const toMs = closedAt === null ? nowMs : Date.parse(closedAt)
-  const wholeMs = Math.max(0, toMs - Date.parse(planned ?? openedAt))
+  const wholeMs = Math.max(0, toMs - Date.parse(countedFrom(incident)))
   const whole = duration(Math.floor(wholeMs / 1000))
   const parts = badTimes(incident, toMs)
   const [only] = parts
@@ -49,6 +49,11 @@ export function incidentTime(incident: IncidentSummaryView, nowMs: number): stri
     return `${state} ${duration(Math.floor(ms / 1000))}${often}`
   })
   return `${whole}, of which ${texts.join('; ')}`
+}
+
+/** Since when its time counts: not from planned maintenance that it outlasts. */
+export function countedFrom({ opened_at: openedAt, planned_until: planned }: IncidentSummaryView): string {
+  return planned ?? openedAt
 }
 
 interface BadTime {
