@@ -448,6 +448,8 @@ describe('the overview', () => {
       ['p95, 1 h', '/?q=one&sort=latency', null],
       ['30 days', '/?q=one&sort=unavailable', null],
     ])
+    // The least available come first.
+    expect(linksOf({ sort: 'unavailable' })[3]).toEqual(['30 days', '/?', 'ascending'])
   })
 
   test('above forty endpoints is a wall: what is not well has a row, the others have tiles', async () => {

@@ -278,7 +278,7 @@ function heading(name: string, text: string, query: Model['route']['query']): Te
   const sort = SORTED_BY[name]
   const isCurrent = sort !== undefined && sort === current
   const search = new URLSearchParams(isCurrent || sort === undefined ? others : { ...others, sort }).toString()
-  return html`<th role="columnheader" scope="col" class="${NOT_NUMBERS.has(name) ? '' : 'n '}${name}" aria-sort=${isCurrent ? (sort === 'name' ? 'ascending' : 'descending') : nothing}>${sort === undefined ? text : html`<a href="/?${search}">${text}</a>`}</th>`
+  return html`<th role="columnheader" scope="col" class="${NOT_NUMBERS.has(name) ? '' : 'n '}${name}" aria-sort=${isCurrent ? (sort === 'name' || sort === 'unavailable' ? 'ascending' : 'descending') : nothing}>${sort === undefined ? text : html`<a href="/?${search}">${text}</a>`}</th>`
 }
 
 const SORTED_BY: Readonly<Record<string, Sorting>> = {
