@@ -41,6 +41,9 @@ export async function getPrivate<T>(path: string, query: object = {}): Promise<A
   return isPublic() ? { ok: false, why: 'locked' } : get(path, query)
 }
 
+/** What asks for a thing that cannot be is not found, as the daemon's own pages say. */
+const WHY: Readonly<Record<number, 'missing' | 'locked'>> = { 400: 'missing', 401: 'locked', 404: 'missing' }
+
 export async function get<T>(
   path: string,
   query: object = {},
@@ -53,7 +56,7 @@ export async function get<T>(
       signal: AbortSignal.timeout(TIMEOUT_MS),
     })
     if (answer.ok) return { ok: true, value: (await read(answer)) as T }
-    return { ok: false, why: answer.status === 404 ? 'missing' : answer.status === 401 ? 'locked' : 'away' }
+    return { ok: false, why: WHY[answer.status] ?? 'away' }
   } catch {
     return { ok: false, why: 'away' }
   }

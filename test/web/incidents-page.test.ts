@@ -81,6 +81,23 @@ describe.runIf(hasChromium)('incidents, the gateway and the observer in Chromium
     }
   })
 
+  test.each([
+    ['/incidents?cursor=x', 'Not found'],
+    ['/incidents?network=ABC', 'Incidents'],
+    ['/incidents?endpoint=ABC', 'Incidents'],
+  ])('%s looks the same before and after the scripts have loaded', async (path, heading) => {
+    const { address } = await start()
+    const seen: (string | undefined)[] = []
+    for (const scripts of [false, true]) {
+      const { page } = await show(`${address}${path}`, { scripts })
+      seen.push(await page.locator('h1').innerText(), await page.locator('.no-match').allInnerTexts().then(String))
+    }
+
+    const [first, list, ...later] = seen
+    expect([first, list !== '']).toEqual([heading, heading === 'Incidents'])
+    expect(later).toEqual([first, list])
+  })
+
   test('an incident has one sentence and one length on all views', async () => {
     const { address } = await start()
     const told: string[] = []

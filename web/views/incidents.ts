@@ -15,12 +15,18 @@ import { INCIDENT_WORDS } from './words-incidents.ts'
 /** Open incidents, then closed ones by day, newest first. */
 export const view = defineView<IncidentListView>({
   title: ({ brand }) => `${INCIDENT_WORDS.title} · ${brand.title}`,
-  load: (sources: Sources, route: Route, nowMs: number): Promise<Answer<IncidentListView>> =>
-    sources.incidents(incidentQuery(route, nowMs)),
+  load,
   draw,
   refreshMs: 5000,
   hasStyle: true,
 })
+
+async function load(sources: Sources, route: Route, nowMs: number): Promise<Answer<IncidentListView>> {
+  const asked = incidentQuery(route, nowMs)
+  // The API refuses what cannot be a name; nothing has it.
+  const hasNames = [asked.network, asked.endpoint].every((name) => name === undefined || /^[a-z0-9-]{1,64}$/.test(name))
+  return hasNames ? sources.incidents(asked) : { ok: true, value: { incidents: [], next_cursor: null } }
+}
 
 function draw(model: Model<IncidentListView>): TemplateResult {
   const { data, route } = model
