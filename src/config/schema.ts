@@ -99,7 +99,11 @@ export const ConfigFile = z.strictObject(
       }).prefault([]),
       tls: serverTls('`server.listen`'),
       public_url: address
-        .publicUrl({ description: 'URL of the page for people, for links in messages.', defaultText: 'none' })
+        .publicUrl({
+          description:
+            'URL of the page for people, for links in messages. The page works only at the root of a host: behind a path there must be a redirect to it, which keeps the rest.',
+          defaultText: 'none',
+        })
         .optional(),
       grafana_url: address
         .publicUrl({
