@@ -50,9 +50,11 @@ export function follow({ audience, changed, returned, refused }: FollowOptions):
   }
 
   function receiveEvent({ name, id, data }: ServerEvent): void {
+    const event = name === 'status' ? (JSON.parse(data) as StatusEventView) : null
+    // Changes say nothing without the whole, and a stream resumed after one of them would only have changes.
+    if (status === null && event?.complete !== true) return tabs.askWhole()
     if (id !== '') lastEventId = id
-    if (name === 'status') {
-      const event = JSON.parse(data) as StatusEventView
+    if (event !== null) {
       // Open incidents follow a complete status.
       if (event.complete) incidents = []
       daemonAheadMs = Date.parse(event.generated_at) - Date.now()

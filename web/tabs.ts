@@ -66,6 +66,7 @@ export function joinTabs<News>({ name, lead, receive, whole }: TabsOptions<News>
 
   return {
     tell: (news) => post({ news }),
+    askWhole: sayHello,
     mayStream: () => true,
     stop() {
       stopped.abort()
@@ -79,7 +80,7 @@ function stayAlone(lead: (signal: AbortSignal) => Promise<void>): Tabs<unknown> 
   const stopped = new AbortController()
   // As with a lock, it begins after the caller has what this returns.
   queueMicrotask(() => void lead(stopped.signal))
-  return { tell() {}, mayStream: () => !document.hidden, stop: () => stopped.abort() }
+  return { tell() {}, askWhole() {}, mayStream: () => !document.hidden, stop: () => stopped.abort() }
 }
 
 const UNANSWERED_MS = 3000
@@ -107,6 +108,8 @@ export interface TabsOptions<News> {
 export interface Tabs<News> {
   /** Passes news on to the other tabs. */
   tell(news: News): void
+  /** Asks the leading tab for all that is known. */
+  askWhole(): void
   /** Whether this tab may hold a stream; otherwise it polls. */
   mayStream(): boolean
   stop(): void

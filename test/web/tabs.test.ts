@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
 import type { Certificate } from '../../src/http/server.ts'
 import { NODE, type Setting, setUp } from '../http/setting.ts'
-import { hasChromium, openChromium } from '../support/chromium.ts'
+import { DRAWN, hasChromium, openChromium } from '../support/chromium.ts'
 import { bad } from '../support/network.ts'
 
 const PATIENCE = { timeout: 30_000 }
@@ -53,6 +53,43 @@ describe.runIf(hasChromium)('tabs of one browser', () => {
   async function takeDown({ world }: Setting): Promise<void> {
     const refused = bad({ kind: 'refused' })
     for (let poll = 0; poll < 2; poll++) await world.poll(NODE, { heads: [{ shard: null, outcome: refused }] })
+  }
+
+  /** Keeps back what the tab asks the others, until the function that it returns is called. */
+  async function keepBackHello(tab: Page): Promise<() => Promise<void>> {
+    await tab.addInitScript(() => {
+      const { postMessage } = BroadcastChannel.prototype
+      const held: (() => void)[] = []
+      BroadcastChannel.prototype.postMessage = function (message) {
+        const send = () => postMessage.call(this, message)
+        if (Object.hasOwn(Object(message), 'hello')) held.push(send)
+        else send()
+      }
+      const letGo = () => {
+        BroadcastChannel.prototype.postMessage = postMessage
+        for (const send of held) send()
+      }
+      Object.assign(window, { held, letGo })
+    })
+    return () => tab.evaluate(() => (window as unknown as { letGo: () => void }).letGo())
+  }
+
+  /** Lets the tab lose all contact, its stream included, and have it again. */
+  async function withCable(tab: Page): Promise<(is: 'cut' | 'whole') => Promise<void>> {
+    await tab.addInitScript(() => {
+      const real = window.fetch
+      let cut: AbortController | null = new AbortController()
+      window.fetch = (input, options = {}) => {
+        const signals = [cut?.signal ?? AbortSignal.abort(), ...(options.signal ? [options.signal] : [])]
+        return real(input, { ...options, signal: AbortSignal.any(signals) })
+      }
+      const cable = (is: 'cut' | 'whole') => {
+        cut?.abort()
+        cut = is === 'cut' ? null : new AbortController()
+      }
+      Object.assign(window, { cable })
+    })
+    return (is) => tab.evaluate((to) => (window as unknown as { cable: (is: string) => void }).cable(to), is)
   }
 
   test.each([
@@ -104,6 +141,44 @@ describe.runIf(hasChromium)('tabs of one browser', () => {
     await expect.poll(() => [...streams.open], PATIENCE).toEqual([other])
     await takeDown(setting)
     await expect.poll(() => holder.title(), PATIENCE).toBe('▲ Heartline')
+  }, 120_000)
+
+  test('one that hears of a change before the whole takes over from a hidden one, and shows the change', async () => {
+    const { setting, address, tabs, context } = await open(1)
+    const [first] = tabs
+    const second = await context.newPage()
+    const letGo = await keepBackHello(second)
+    await second.goto(address)
+    await second.waitForFunction(() => (window as unknown as { held: unknown[] }).held.length > 0)
+    if (first !== undefined) await hide(first, true)
+
+    await takeDown(setting)
+    await expect.poll(() => first?.title(), PATIENCE).toBe('▲ Heartline')
+    await letGo()
+
+    await second.locator(DRAWN).waitFor(PATIENCE)
+    expect(await second.title()).toBe('▲ Heartline')
+  }, 120_000)
+
+  test('one that joins while the daemon is gone shows what changes when it is back', async () => {
+    const setting = setUp({ realClock: systemClock })
+    await setting.world.pollAll()
+    const address = await serve(setting)
+    const first = await blank()
+    const cable = await withCable(first)
+    await first.goto(address)
+    await first.locator('.lamp.on').waitFor()
+    await cable('cut')
+    await first.locator('.lamp.off').waitFor(PATIENCE)
+    const second = await first.context().newPage()
+    await second.goto(address)
+
+    await cable('whole')
+
+    await first.locator('.lamp.on').waitFor(PATIENCE)
+    await takeDown(setting)
+    await second.locator(DRAWN).waitFor(PATIENCE)
+    await expect.poll(() => second.title(), PATIENCE).toBe('▲ Heartline')
   }, 120_000)
 
   test('a hidden one without Web Locks has no stream, and polls at one pace', async () => {
