@@ -24,7 +24,7 @@ const writer = createStatusWriter({
   board: world.board,
   incidents: createIncidentLog(),
   clock: systemClock,
-  observer: () => ({ impaired: false, reasons: [] }),
+  observer: () => ({ impaired: false, judging: true, reasons: [] }),
   cluster: () => null,
   audience: 'private',
 })

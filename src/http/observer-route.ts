@@ -33,7 +33,7 @@ export function ownHealthView({
 }: ObserverDeps): OwnHealthView {
   const now = clock.now()
   const { version, nodeVersion, startedAt, networks, endpoints, store, reload, ...ours } = metrics.daemonStatus()
-  const { impaired, reasons } = observer()
+  const { impaired, judging, reasons } = observer()
   const minutes = recorder.minutes()
   const each = <T>(of: (minute: Minute) => T) => minutes.map((minute) => (minute === null ? null : of(minute)))
   const { 'rate-limited': rateLimited, ...skips } = ours.skips
@@ -41,6 +41,7 @@ export function ownHealthView({
     generated_at: time(now),
     ...(grafanaUrl === null ? {} : { grafana_url: grafanaUrl }),
     impaired,
+    judging,
     reasons: [...reasons],
     version,
     node_version: nodeVersion,

@@ -41,8 +41,8 @@ export function createStatusWriter({ board, incidents, clock, observer, cluster,
   }
 
   function opening(state: State, now: UnixMs, withPlan: boolean): string {
-    const { impaired, reasons } = observer()
-    const seen = audience === 'private' ? { impaired, reasons } : { impaired, reasons: [] }
+    const own = observer()
+    const seen = audience === 'private' ? own : { ...own, reasons: [] }
     const plan = withPlan ? `,"maintenance":${maintenanceJson(now)},"announcements":${announcementsJson(now)}` : ''
     const notice = clusterNotice(cluster(), audience)
     const ofCluster = notice === null ? '' : `,"cluster":${JSON.stringify(notice)}`

@@ -18,6 +18,7 @@ export const OwnHealthView = shape('OwnHealth', {
   /** Where its dashboards are; present if configured. */
   grafana_url: z.string().optional(),
   impaired: z.boolean(),
+  judging: z.boolean(),
   reasons: z.array(z.string()),
   version: z.string(),
   node_version: z.string(),

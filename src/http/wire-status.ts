@@ -140,8 +140,12 @@ export const NetworkView = shape('Network', {
 })
 export type NetworkView = z.infer<typeof NetworkView>
 
-/** Whether Heartline itself can judge. */
-export const ObserverView = shape('Observer', { impaired: z.boolean(), reasons: z.array(z.string()) })
+/** Whether Heartline itself is well. A history that cannot be written impairs it, but it goes on judging nodes. */
+export const ObserverView = shape('Observer', {
+  impaired: z.boolean(),
+  judging: z.boolean(),
+  reasons: z.array(z.string()),
+})
 export type ObserverView = z.infer<typeof ObserverView>
 
 /** Planned maintenance, present or future. `endpoints` is null for the whole network. */

@@ -222,7 +222,7 @@ describe('a client that is slow', () => {
           throw new Error('unused')
         },
       },
-      observer: () => ({ impaired: true, reasons: [body] }),
+      observer: () => ({ impaired: true, judging: false, reasons: [body] }),
     })
     const readers = await flood(port, 40, 'GET /api/v1/status HTTP/1.1\r\nHost: localhost\r\n\r\n', false)
 

@@ -330,7 +330,7 @@ function board() {
   const clock = createFakeClock()
   const world = createWorld(clock, NETWORKS)
   const incidents = createIncidentLog()
-  const observer = () => ({ impaired: false, reasons: [] })
+  const observer = () => ({ impaired: false, judging: true, reasons: [] })
   const writer = (audience: Audience) =>
     createStatusWriter({ board: world.board, incidents, clock, observer, cluster: () => null, audience })
   const writers = { private: writer('private'), public: writer('public') }

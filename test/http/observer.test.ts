@@ -20,13 +20,14 @@ test('/api/v1/observer shows the health of Heartline and its events, newest firs
   recorder.loopBlocked(2500)
   recorder.sample()
   const reasons = ['this process stood still for 2.5 s']
-  const observer = () => ({ impaired: true, reasons })
+  const observer = () => ({ impaired: true, judging: false, reasons })
 
   const answer = await setUp({ journal, recorder, observer }).server.inject('/api/v1/observer')
 
   const view = OwnHealthView.parse(answer.json())
   expect(view).toMatchObject({
     impaired: true,
+    judging: false,
     reasons,
     version: '1.2.3',
     node_version: process.version,

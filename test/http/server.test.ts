@@ -375,7 +375,7 @@ describe('with a token', () => {
   test('the public sees names and states only, readers with the token see everything', async () => {
     const { server, world, clock } = setting({
       options: { token },
-      observer: () => ({ impaired: true, reasons: ['private reason'] }),
+      observer: () => ({ impaired: true, judging: true, reasons: ['private reason'] }),
     })
     const failing = bad({ kind: 'rpc', code: -32_000, message: 'canary' })
     for (let poll = 0; poll < 2; poll++) {
@@ -398,7 +398,7 @@ describe('with a token', () => {
       latency_seconds: null,
     })
     expect(seen.networks[0]?.heads).toEqual([])
-    expect(seen.observer).toEqual({ impaired: true, reasons: [] })
+    expect(seen.observer).toEqual({ impaired: true, judging: true, reasons: [] })
     expect(all.networks[0]?.endpoints[0]?.conditions[0]?.message).toBe('answered with error -32000')
     expect(all.networks[0]?.endpoints[1]?.heads).toHaveLength(1)
     expect(all.observer.reasons).toEqual(['private reason'])

@@ -81,7 +81,7 @@ export function setUp({ options, networks = NETWORKS, realClock, store, ...over 
     version: '1.2.3',
     ready: () => true,
     stopping: () => false,
-    observer: () => ({ impaired: false, reasons: [] }),
+    observer: () => ({ impaired: false, judging: true, reasons: [] }),
     journal: createJournal({ clock }),
     recorder: createMinuteStats({
       clock,

@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { DASHBOARDS } from '../../grafana/uids.ts'
 import { templateText } from '../../src/http/template-text.ts'
 import type { OwnHealthView } from '../../src/http/wire-own-health.ts'
+import type { ObserverView } from '../../src/http/wire-status.ts'
 import { view } from '../../web/views/observer.ts'
 import { DEFAULT_SETTINGS, type Model, type Sources } from '../../web/views/view.ts'
 import { textsOf } from './texts.ts'
@@ -25,6 +26,7 @@ function ourselves(over: Partial<OwnHealthView> = {}): OwnHealthView {
   return {
     generated_at: '2026-01-01T00:10:00.000Z',
     impaired: false,
+    judging: true,
     reasons: [],
     version: '0.1.0',
     node_version: 'v22.0.0',
@@ -76,10 +78,10 @@ function ourselves(over: Partial<OwnHealthView> = {}): OwnHealthView {
   }
 }
 
-function draw(data: OwnHealthView | null, observer = { impaired: false, reasons: [] as string[] }): HTMLElement {
+function draw(data: OwnHealthView | null, observer?: ObserverView): HTMLElement {
   const model: Model = {
     route: { view: 'observer', params: {}, query: {} },
-    status: aStatus([], { observer }),
+    status: aStatus([], observer === undefined ? {} : { observer }),
     incidents: [],
     contact: { kind: 'live', by: 'events' },
     brand: { title: 'Heartline', hasLogo: false },
@@ -96,11 +98,17 @@ function draw(data: OwnHealthView | null, observer = { impaired: false, reasons:
 describe('the observer page', () => {
   test('says whether Heartline is impaired, and why', () => {
     const well = draw(ourselves())
-    const ill = draw(ourselves(), { impaired: true, reasons: ['this process stood still for 2.5 s'] })
+    const ill = draw(ourselves(), { impaired: true, judging: false, reasons: ['this process stood still for 2.5 s'] })
 
     expect(well.querySelector('.subject')?.textContent).toContain('Heartline is healthy')
     expect(ill.querySelector('.subject')?.textContent).toContain('health states are not updated')
     expect(textsOf(ill, '.reasons-now li')).toEqual(['this process stood still for 2.5 s'])
+  })
+
+  test('says to the public too that health states are valid while the disk is full', () => {
+    const full = draw(null, { impaired: true, judging: true, reasons: [] })
+
+    expect(full.querySelector('.subject')?.textContent).toContain('health states are still valid')
   })
 
   test('has figures of the process, polls and history, with problems highlighted', () => {

@@ -1,6 +1,7 @@
 import type { Page } from 'playwright-core'
 import { describe, expect, test } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
+import { ownState } from '../../src/daemon/own-health.ts'
 import { Secret } from '../../src/secret.ts'
 import type { HistoryBucket } from '../../src/store/store.ts'
 import { NODE, OTHER, OWN, type Setting, setUp } from '../http/setting.ts'
@@ -8,6 +9,7 @@ import { DRAWN, findingsInAllLooks, hasChromium, type Look, openChromium, type S
 import { condition, incident } from '../support/incident.ts'
 import { bad, endpoint, good, head, liveness, network, nodeCheck } from '../support/network.ts'
 import { aClusterReport, aPlace, DISAGREEING, PARTIAL, putPlaces } from '../support/places.ts'
+import { QUIET_STORE } from '../support/world.ts'
 
 /** Holds requests of these addresses back until they are let go. */
 async function hold(page: Page, glob: string): Promise<{ readonly asked: Promise<void>; readonly letGo: () => void }> {
@@ -651,8 +653,9 @@ describe.runIf(hasChromium)('the page in Chromium', () => {
   })
 
   test('says that the history cannot be written, but health states are valid', async () => {
-    const reasons = ['the history cannot be written (full)']
-    const setting = setUp({ realClock: systemClock, observer: () => ({ impaired: false, reasons }) })
+    const store = { status: () => ({ ...QUIET_STORE, trouble: 'full' as const }) }
+    const observer = () => ownState({ reasons: () => [] }, store, systemClock)
+    const setting = setUp({ realClock: systemClock, observer })
     await setting.world.pollAll()
 
     const { page } = await show(setting)

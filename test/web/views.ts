@@ -68,7 +68,7 @@ export function aStatus(networks: NetworkView[], over: Partial<StatusView> = {})
   return {
     generated_at: '2026-01-01T00:00:00.000Z',
     state: 'up',
-    observer: { impaired: false, reasons: [] },
+    observer: { impaired: false, judging: true, reasons: [] },
     maintenance: [],
     announcements: [],
     networks,

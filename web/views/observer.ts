@@ -34,12 +34,13 @@ const HOUR_MIN = 60
 
 function draw(model: Model<Data>): TemplateResult {
   const { data, status } = model
-  const { impaired, reasons } = status?.observer ?? data ?? { impaired: false, reasons: [] }
+  const { impaired, judging, reasons } = status?.observer ?? data ?? { impaired: false, judging: true, reasons: [] }
+  const isWell = !impaired && reasons.length === 0
   return html`
     <header class="subject">
-      <h1 tabindex="-1">${mark(impaired || reasons.length > 0 ? 'degraded' : 'up')}${OBSERVER_WORDS.title}</h1>
+      <h1 tabindex="-1">${mark(isWell ? 'up' : 'degraded')}${OBSERVER_WORDS.title}</h1>
       <p class=${impaired ? 'bad' : ''}>
-        ${impaired ? WORDS.impaired : reasons.length > 0 ? WORDS.ownTrouble : OBSERVER_WORDS.healthy}
+        ${isWell ? OBSERVER_WORDS.healthy : judging ? WORDS.ownTrouble : WORDS.impaired}
       </p>
     </header>
     ${reasons.length === 0 ? nothing : html`<ul class="plain reasons-now">${reasons.map((reason) => html`<li>${reason}</li>`)}</ul>`}

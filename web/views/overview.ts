@@ -148,10 +148,10 @@ function verdict(
 }
 
 /** Problems of Heartline itself. A store that cannot be written does not affect health states, but operators must know. */
-function ownTrouble({ impaired, reasons }: StatusView['observer']): TemplateResult | typeof nothing {
+function ownTrouble({ impaired, judging, reasons }: StatusView['observer']): TemplateResult | typeof nothing {
   if (!impaired && reasons.length === 0) return nothing
   const listed = reasons.length === 0 ? '.' : `: ${reasons.join(', ')}.`
-  return html`<p class="impaired">${impaired ? WORDS.impaired : WORDS.ownTrouble}${listed}</p>`
+  return html`<p class="impaired">${judging ? WORDS.ownTrouble : WORDS.impaired}${listed}</p>`
 }
 
 /** Search and filters are hidden without scripts, because the fields do nothing then; addresses work. */
