@@ -267,6 +267,7 @@ describe('the verdict', () => {
   const up = anEndpoint('a')
   const unknown = anEndpoint('d', { state: 'unknown' })
   const neverPolled = anEndpoint('n', { state: 'unknown', last_polled_at: null })
+  const expired = anEndpoint('e', { state: 'unknown', since: '2026-01-01T00:00:20.000Z' })
   const limiting = anEndpoint('l', {
     state: 'degraded',
     conditions: [{ code: 'rate-limited', message: 'the node limits our request rate', since: '2026-01-01T00:00:00Z' }],
@@ -308,6 +309,34 @@ describe('the verdict', () => {
     [
       'polled but unconfirmed endpoints',
       aStatus([aNetwork('one', [unknown], { state: 'unknown' })], { state: 'unknown' }),
+      'No data yet: the first answers are being confirmed.',
+    ],
+    [
+      'results that have all expired',
+      aStatus([aNetwork('one', [expired, unknown, neverPolled], { state: 'unknown' })], { state: 'unknown' }),
+      'The state of all 3 endpoints is unknown; the last poll was on 1 Jan 2026, 00:00:00 UTC.',
+    ],
+    [
+      'an expired result beside maintenance',
+      aStatus([aNetwork('one', [expired, anEndpoint('m', { state: 'maintenance' })], { state: 'unknown' })], {
+        state: 'unknown',
+      }),
+      'The state of 1 of 2 endpoints is unknown; the last poll was on 1 Jan 2026, 00:00:00 UTC.',
+    ],
+    [
+      'polls that do not count',
+      aStatus([aNetwork('one', [unknown], { state: 'unknown' })], {
+        state: 'unknown',
+        observer: { impaired: true, judging: false, reasons: [] },
+      }),
+      'The state of the endpoint is unknown.',
+    ],
+    [
+      'first answers while the disk is full',
+      aStatus([aNetwork('one', [unknown], { state: 'unknown' })], {
+        state: 'unknown',
+        observer: { impaired: true, judging: true, reasons: [] },
+      }),
       'No data yet: the first answers are being confirmed.',
     ],
     [
@@ -384,7 +413,7 @@ describe('the verdict', () => {
       'ONE: chain halted; no endpoint is at fault.',
     ],
   ])('for %s is one sentence', (_situation, status, sentence) => {
-    expect(verdictSentence(status)).toBe(sentence)
+    expect(verdictSentence(status, 'utc')).toBe(sentence)
   })
 })
 

@@ -140,8 +140,8 @@ function verdict(
     <section class="verdict ${tone}">
       ${mark(tone)}
       <div role="status">
-        <h1 tabindex="-1">${stale ? WORDS.staleVerdict(moment(nowMs, zone)) : unbroken(verdictSentence(status))}</h1>
-        ${stale ? html`<p>${unbroken(verdictSentence(status))}</p>` : nothing} ${ownTrouble(status.observer)}
+        <h1 tabindex="-1">${stale ? WORDS.staleVerdict(moment(nowMs, zone)) : unbroken(verdictSentence(status, zone))}</h1>
+        ${stale ? html`<p>${unbroken(verdictSentence(status, zone))}</p>` : nothing} ${ownTrouble(status.observer)}
       </div>
     </section>
   `

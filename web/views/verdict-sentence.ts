@@ -1,12 +1,13 @@
 import type { EndpointView, NetworkView, StatusView } from '../../src/http/wire-status.ts'
+import { moment, type Zone } from './format.ts'
 import { isTroubled, isUnhealthy, isUnstable, networksWorstFirst, tally } from './model.ts'
 
 /** The state of all networks in one sentence: counts first, then the one endpoint, or at most two networks, that are unhealthy. */
-export function verdictSentence(status: StatusView): string {
+export function verdictSentence(status: StatusView, zone: Zone): string {
   const { networks } = status
   if (networks.length === 0) return 'No endpoints are configured.'
   const troubled = networksWorstFirst(networks.filter((network) => isTroubled(network)))
-  if (troubled.length === 0) return calmSentence(status)
+  if (troubled.length === 0) return calmSentence(status, zone)
   const all = networks.flatMap(({ endpoints }) => endpoints)
   const bad = all.filter((endpoint) => isUnhealthy(endpoint))
   const [one] = bad
@@ -68,16 +69,31 @@ function complaint({ state, title, flapping, conditions }: EndpointView, network
   return `${state === 'up' ? 'unstable' : state}: ${title} (${network.title})${why === undefined ? '' : `, ${why}`}.`
 }
 
-function calmSentence({ networks, state, observer }: StatusView): string {
+function calmSentence({ networks, state, observer }: StatusView, zone: Zone): string {
   const endpoints = networks.flatMap(({ endpoints }) => endpoints)
-  if (state === 'unknown') {
-    const isPolled = !observer.impaired && endpoints.every(({ last_polled_at: at }) => at !== null)
-    return `No data yet: the first ${isPolled ? 'answers are being confirmed' : 'polls are under way'}.`
-  }
+  if (state === 'unknown') return unknownSentence(endpoints, observer.judging, zone)
   if (state === 'maintenance') return 'Everything is in maintenance.'
   const total = endpoints.length
   const { up, maintenance, unknown } = tally(endpoints)
   if (up === total) return total === 1 ? 'The endpoint is up.' : `All ${total} endpoints are up.`
   const planned = maintenance === 0 ? '' : `; ${maintenance} ${maintenance === 1 ? 'is' : 'are'} in maintenance`
   return `${up} of ${total} endpoints are up${planned}${unknown > 0 ? '; the state of the others is unknown' : ''}.`
+}
+
+function unknownSentence(endpoints: readonly EndpointView[], isJudging: boolean, zone: Zone): string {
+  const unknown = endpoints.filter(({ state }) => state === 'unknown')
+  const polls = unknown.flatMap(({ last_polled_at: at }) => (at === null ? [] : [Date.parse(at)]))
+  // A result expires some time after its poll.
+  const isAnyExpired = unknown.some(
+    ({ since, last_polled_at: at }) => at !== null && Date.parse(since) > Date.parse(at),
+  )
+  const isAnyUnpolled = polls.length < unknown.length
+  if (!isAnyExpired && (isAnyUnpolled || isJudging)) {
+    return `No data yet: the first ${isAnyUnpolled ? 'polls are under way' : 'answers are being confirmed'}.`
+  }
+  const all = endpoints.length === 1 ? 'the endpoint' : `all ${endpoints.length} endpoints`
+  const which = unknown.length < endpoints.length ? `${unknown.length} of ${endpoints.length} endpoints` : all
+  // Polls that do not count go on: a reader of the screen would hear of each.
+  const lastPoll = isJudging ? `; the last poll was on ${moment(Math.max(...polls), zone)}` : ''
+  return `The state of ${which} is unknown${lastPoll}.`
 }
