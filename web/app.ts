@@ -1,5 +1,6 @@
 import type { DaysView, StripsView } from '../src/http/wire-history.ts'
 import { loadStyle, markSnapshot, showState } from './document.ts'
+import { instant, type Moment, since } from './elapsed.ts'
 import { checkDaemon, follow, type LiveConnection } from './live.ts'
 import { followReader } from './load-tooltips.ts'
 import { overviewApi } from './request.ts'
@@ -36,6 +37,11 @@ let shown: Shown | null = null
 let navigations = 0
 let starts = 0
 let frameRequest = 0
+/** When data was last loaded; `null` if a hidden tab has to load it once it is shown. */
+let loadedAt: Moment | null = instant()
+/** How many times data was loaded again, and which of these is shown. */
+let refreshes = 0
+let shownRefresh = 0
 let wasStale = false
 let connection: LiveConnection | null = null
 /** The address that the user opened while the daemon could not be reached. */
@@ -171,6 +177,7 @@ async function navigate(url: URL, how: 'start' | 'push' | 'back'): Promise<void>
 }
 
 async function load(view: View, route: Route): Promise<Answer<unknown>> {
+  loadedAt = instant()
   // The overview needs no others, and is the first view of most.
   const sources = route.view === 'overview' ? (overviewApi as Sources) : (await import('./api.ts')).api
   return view.load(sources, route, connection?.current().nowMs ?? Date.now(), settings.current().zone)
@@ -200,11 +207,16 @@ function ask(name: string, value: string): void {
 /** Loads the data of the view again. */
 async function refresh(): Promise<void> {
   const at = shown
-  if (at === null || document.hidden) return
+  if (at === null) return
+  if (document.hidden) return void (loadedAt = null)
+  const mine = ++refreshes
   const answer = await load(at.view, at.route)
   // Old data is better than none.
-  if (shown !== at || (!answer.ok && answer.why === 'away' && at.answer.ok)) return
-  shown = await showAnswer(at.route, at.view, answer)
+  if (!answer.ok && answer.why === 'away' && at.answer.ok) return
+  const next = await showAnswer(at.route, at.view, answer)
+  if (shown?.route !== at.route || mine < shownRefresh) return
+  shownRefresh = mine
+  shown = next
   draw()
 }
 
@@ -276,13 +288,9 @@ loadActions()
 
 addEventListener('popstate', () => void navigate(new URL(location.href), 'back'))
 
-let refreshed = performance.now()
 // Ages grow and silence must be noticed without any event.
 setInterval(() => {
-  if (performance.now() - refreshed >= (shown?.view.refreshMs ?? Number.POSITIVE_INFINITY)) {
-    refreshed = performance.now()
-    void refresh()
-  }
+  if (loadedAt === null || since(loadedAt) >= (shown?.view.refreshMs ?? Number.POSITIVE_INFINITY)) void refresh()
   const live = connection?.current()
   if (live === undefined) return
   tick(page, live.nowMs)

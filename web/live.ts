@@ -1,5 +1,6 @@
 import type { IncidentListView, IncidentSummaryView } from '../src/http/wire-incidents.ts'
 import type { StatusEventView, StatusView } from '../src/http/wire-status.ts'
+import { instant, type Moment, since } from './elapsed.ts'
 import { readEvents, type ServerEvent } from './event-reader.ts'
 import { authHeaders } from './session.ts'
 import { joinTabs } from './tabs.ts'
@@ -189,20 +190,6 @@ export interface FollowOptions {
   readonly returned: () => void
   /** Called when the daemon rejects the token. */
   readonly refused: () => void
-}
-
-interface Moment {
-  readonly monotonicMs: number
-  readonly wallMs: number
-}
-
-function instant(): Moment {
-  return { monotonicMs: performance.now(), wallMs: Date.now() }
-}
-
-/** The larger value of two clocks: the monotonic one stops while the computer sleeps, the other may be set back. */
-function since({ monotonicMs, wallMs }: Moment): number {
-  return Math.max(performance.now() - monotonicMs, Date.now() - wallMs)
 }
 
 function contactAfter(silentMs: number, { isFirst, isGone, by }: Heard): Contact {

@@ -1,4 +1,5 @@
 import type { DaysView } from '../src/http/wire-history.ts'
+import { instant, type Moment, since } from './elapsed.ts'
 import { authHeaders, token } from './session.ts'
 import type { Answer, Sources } from './views/view.ts'
 
@@ -18,12 +19,12 @@ export const overviewApi: Pick<Sources, 'strips' | 'days' | 'publicDays'> = {
  * load every 3 s.
  */
 function kept<T>(path: string, lastsMs: number): () => Promise<Answer<T>> {
-  let known: { readonly answer: Promise<Answer<T>>; readonly token: string | null; readonly at: number } | null = null
+  let known: { readonly answer: Promise<Answer<T>>; readonly token: string | null; readonly at: Moment } | null = null
   return () => {
     const mine = token()
-    if (known !== null && known.token === mine && performance.now() - known.at < lastsMs) return known.answer
+    if (known !== null && known.token === mine && since(known.at) < lastsMs) return known.answer
     const answer = get<T>(path)
-    const asked = { answer, token: mine, at: performance.now() }
+    const asked = { answer, token: mine, at: instant() }
     known = asked
     void answer.then(({ ok }) => {
       if (!ok && known === asked) known = null

@@ -163,6 +163,14 @@ async function empty(context: BrowserContext, keeper: Page): Promise<void> {
   await context.clearPermissions()
 }
 
+/** As if another tab was in front of it, or no longer. */
+export async function hide(tab: Page, hidden: boolean): Promise<void> {
+  await tab.evaluate((to) => {
+    Object.defineProperty(document, 'hidden', { configurable: true, get: () => to })
+    document.dispatchEvent(new Event('visibilitychange'))
+  }, hidden)
+}
+
 /** What the browser has to say against the page from now on, and every request that leaves its origin. */
 export function complaintsOf(page: Page, origin: string): string[] {
   const complaints: string[] = []

@@ -4,7 +4,7 @@ import type { GatewayReport } from '../../src/gateway/service.ts'
 import { Secret } from '../../src/secret.ts'
 import type { HistoryBucket } from '../../src/store/store.ts'
 import { type Setting, setUp } from '../http/setting.ts'
-import { findingsInAllLooks, hasChromium, openChromium } from '../support/chromium.ts'
+import { findingsInAllLooks, hasChromium, hide, openChromium } from '../support/chromium.ts'
 import { incident } from '../support/incident.ts'
 
 const MINUTE_MS = 60_000
@@ -45,7 +45,7 @@ const GATEWAY: GatewayReport = {
 }
 
 describe.runIf(hasChromium)('incidents, the gateway and the observer in Chromium', () => {
-  const { serve, show } = openChromium()
+  const { blank, serve, show } = openChromium()
 
   /** With an incident that is over, one that is open, and an hour of history. */
   async function start(options: { readonly token?: Secret } = {}): Promise<{ setting: Setting; address: string }> {
@@ -157,6 +157,22 @@ describe.runIf(hasChromium)('incidents, the gateway and the observer in Chromium
     expect(new URL(page.url()).pathname).toBe('/incidents/new')
     expect(await page.evaluate(() => 'isSame' in window)).toBe(true)
     expect(complaints).toEqual([])
+  })
+
+  test('the list that is shown again loads at once what was due while it was hidden', async () => {
+    const { address } = await start()
+    const page = await blank({ alone: true })
+    await page.clock.install()
+    await page.goto(`${address}/incidents`)
+    await page.locator('.lamp.on').waitFor()
+    await hide(page, true)
+    await page.clock.pauseAt(Date.now() + 5500)
+    await hide(page, false)
+    const again = page.waitForResponse('**/api/v1/incidents')
+
+    await page.clock.runFor(2000)
+
+    await again
   })
 
   test('the keyboard moves through charts step by step; the post-mortem is copied, or selected where there is no clipboard', async () => {

@@ -603,6 +603,21 @@ describe.runIf(hasChromium)('the page in Chromium', () => {
     expect(await page.title()).toBe('? Heartline')
   }, 120_000)
 
+  test('loads its history again when the computer wakes up', async () => {
+    const setting = setUp({ realClock: systemClock })
+    await setting.world.pollAll()
+    const { page } = await show(setting)
+    const again = page.waitForRequest('**/api/v1/strips', { timeout: 30_000 })
+
+    // What counts up stands still while it sleeps, the time of day does not.
+    await page.evaluate(() => {
+      const { now } = Date
+      Date.now = () => now() + 3_600_000
+    })
+
+    await again
+  }, 120_000)
+
   test('looks healthy nowhere if it never reaches the daemon that drew it', async () => {
     const setting = setUp({ realClock: systemClock })
     await setting.world.pollAll()

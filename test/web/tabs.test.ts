@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
 import type { Certificate } from '../../src/http/server.ts'
 import { NODE, type Setting, setUp } from '../http/setting.ts'
-import { DRAWN, hasChromium, openChromium } from '../support/chromium.ts'
+import { DRAWN, hasChromium, hide, openChromium } from '../support/chromium.ts'
 import { bad } from '../support/network.ts'
 
 const PATIENCE = { timeout: 30_000 }
@@ -41,13 +41,6 @@ describe.runIf(hasChromium)('tabs of one browser', () => {
     context.on('requestfailed', ended)
     context.on('requestfinished', ended)
     return { open }
-  }
-
-  async function hide(tab: Page, hidden: boolean): Promise<void> {
-    await tab.evaluate((to) => {
-      Object.defineProperty(document, 'hidden', { configurable: true, get: () => to })
-      document.dispatchEvent(new Event('visibilitychange'))
-    }, hidden)
   }
 
   async function takeDown({ world }: Setting): Promise<void> {

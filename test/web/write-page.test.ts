@@ -3,7 +3,7 @@ import { systemClock } from '../../src/clock.ts'
 import { Secret } from '../../src/secret.ts'
 import { type Setting, type SettingOptions, setUp } from '../http/setting.ts'
 import { opened } from '../store/setting.ts'
-import { findingsInAllLooks, hasChromium, openChromium } from '../support/chromium.ts'
+import { findingsInAllLooks, hasChromium, hide, openChromium } from '../support/chromium.ts'
 import { incident } from '../support/incident.ts'
 
 const TOKEN = 'a-token-of-the-operator'
@@ -19,7 +19,7 @@ const CHANNEL = {
 const notifier = { status: () => ({ channels: [CHANNEL], waiting: [], heartbeat: null }) }
 
 describe.runIf(hasChromium)('silences and notes in Chromium', () => {
-  const { serve, show } = openChromium()
+  const { blank, serve, show } = openChromium()
 
   async function start(options: SettingOptions['options'] = {}): Promise<{ setting: Setting; address: string }> {
     const { store } = await opened({ path: ':memory:' })
@@ -111,6 +111,59 @@ describe.runIf(hasChromium)('silences and notes in Chromium', () => {
     await page.getByRole('button', { name: 'Add note' }).click()
 
     await other.getByText('it is the disk').first().waitFor()
+  })
+
+  test('a note that was added while a tab was hidden is in it as soon as it is shown', async () => {
+    const { address } = await start()
+    const { page } = await show(`${address}/incidents/incident-1`, { alone: true })
+    const other = await page.context().newPage()
+    await other.clock.install()
+    await other.goto(page.url())
+    await other.locator('.lamp.on').waitFor()
+    await other.clock.pauseAt(Date.now() + 1000)
+    await hide(other, true)
+    const told = other.evaluate(
+      () => new Promise((resolve) => new BroadcastChannel('heartline').addEventListener('message', resolve)),
+    )
+
+    await page.getByLabel('New note').fill('it is the disk')
+    await page.getByRole('button', { name: 'Add note' }).click()
+    await told.then(() => hide(other, false))
+    const again = other.waitForResponse('**/api/v1/incidents/incident-1')
+    await other.clock.runFor(2000)
+    await again
+    await other.clock.resume()
+
+    await other.getByText('it is the disk').first().waitFor()
+  })
+
+  test.each([
+    ['before', [0, 1]],
+    ['after', [1, 0]],
+  ])('a note is shown also if an older answer arrives %s the one that has it', async (_when, order) => {
+    const { address } = await start()
+    const page = await blank()
+    await page.addInitScript(() => Object.assign(window, { setInterval: () => 0 }))
+    await page.goto(`${address}/incidents/incident-1`)
+    await page.locator('.lamp.on').waitFor()
+    const held: (() => Promise<void>)[] = []
+    await page.route('**/api/v1/incidents/incident-1', async (route) => {
+      const response = await route.fetch()
+      held.push(() => route.fulfill({ response }))
+    })
+    await page.evaluate(() => new BroadcastChannel('heartline').postMessage('written'))
+    await expect.poll(() => held.length).toBe(1)
+
+    await page.getByLabel('New note').fill('it is the disk')
+    await page.getByRole('button', { name: 'Add note' }).click()
+    await expect.poll(() => held.length).toBe(2)
+    for (const at of order) {
+      const answered = page.waitForResponse('**/api/v1/incidents/incident-1')
+      await held[at]?.()
+      await (await answered).finished()
+    }
+
+    await page.getByText('it is the disk').first().waitFor()
   })
 
   test('a half-written note does not follow to another incident', async () => {
