@@ -66,6 +66,11 @@ export function lowestAllowed(
   return highestOf(highestOf(seen, latest), minHeight)
 }
 
+/** Whether the answer is a range of logs: a node below the end of the range answers with a part of them, and no error. */
+export function readsLogs({ call }: UpstreamRequest): boolean {
+  return call?.method === 'eth_getLogs'
+}
+
 export function highestOf(a: number | null, b: number | null): number | null {
   return a === null || b === null ? (a ?? b) : Math.max(a, b)
 }

@@ -50,7 +50,7 @@ export const OVERLOADED: GatewayError = {
 
 export const BEHIND_CALLER: GatewayError = {
   kind: 'no-endpoint',
-  message: 'no endpoint has reached the block yet that the caller has seen',
+  message: 'no endpoint has reached the block yet that this request needs',
   retryAfterMs: 1000,
 }
 

@@ -107,6 +107,24 @@ describe('identical reads under way', () => {
     expect(tips.get('b', 'ethereum', null, 'latest')).toBe(1008)
   })
 
+  test('of logs up to a block are not shared with a caller that has not seen it and need not wait for it', async () => {
+    const { ask, asked } = scene()
+    const operation = read('other', { kind: 'height', shard: null, height: 1002 })
+    const call = { id: '1', isNotification: false, method: 'eth_getLogs', params: '[{"toBlock":"0x3ea"}]' }
+    const logs = (caller: string, minHeight: number) =>
+      ask(question({ operation, call, canonical: 'eth_getLogs [{"toBlock":"0x3ea"}]', caller, minHeight }))
+
+    for (const [caller, minHeight] of [
+      ['a', 1002],
+      ['b', 1001],
+      ['c', 1003],
+      ['d', 1000],
+    ] as const)
+      void logs(caller, minHeight)
+
+    expect(asked.map(({ caller }) => caller)).toEqual(['a', 'b'])
+  })
+
   test('of the newest block are not shared with a caller that has seen more at another Heartline', async () => {
     const { ask, asked, answer } = scene()
     const first = ask(latest())

@@ -220,6 +220,10 @@ describe('what one has not got', () => {
     ['header not found', sayError(-32_000, 'header not found')],
     ['-32001', sayError(-32_001, 'resource not found')],
     ['4444', sayError(4444, 'pruned history unavailable')],
+    ['coreth', sayError(-32_000, 'requested to block 1000 after last accepted block 998')],
+    ['geth, fees', sayError(-32_000, 'request beyond head block: requested 1000, head 998')],
+    ['geth, logs', sayError(-32_602, 'block range extends beyond current head block')],
+    ['erigon', sayError(-32_000, 'requested block range [1, 1000] is beyond latest executed block 998')],
   ]
   test.each(absent)('is found elsewhere: %s', async (_, answering) => {
     const a = await startBareNode(answering)

@@ -8,11 +8,12 @@ import { type Answering, BLOCK_NUMBER, FINALIZED_BLOCK, LATEST_BLOCK, setting, s
 
 const hex = (height: number) => `0x${height.toString(16)}`
 
-/** A node at this height; it says which state it read. */
+/** A node at this height; it says which state it read, and gives logs up to its own height without an error. */
 const at =
   (height: number): Answering =>
   ({ method }) => {
     if (method === 'eth_blockNumber') return hex(height)
+    if (method === 'eth_getLogs') return `logs up to ${height}`
     return method === 'eth_getBalance' ? `balance at ${height}` : { number: hex(height) }
   }
 
@@ -35,6 +36,16 @@ const BALANCE = {
   call: { id: '1', isNotification: false, method: 'eth_getBalance', params: '["0x0"]' },
   canonical: 'eth_getBalance ["0x0"]',
 }
+const logsTo = (height: number) => ({
+  operation: { ...BALANCE.operation, need: { kind: 'height', shard: null, height } as Need },
+  call: {
+    id: '1',
+    isNotification: false,
+    method: 'eth_getLogs',
+    params: `[{"fromBlock":"0x1","toBlock":"${hex(height)}"}]`,
+  },
+  canonical: `eth_getLogs ${height}`,
+})
 const HYDRATED_BLOCK = { ...LATEST_BLOCK, call: { ...LATEST_BLOCK.call, params: '["latest",true]' }, canonical: 'true' }
 const PENDING_BLOCK = { ...FINALIZED_BLOCK, call: { ...FINALIZED_BLOCK.call, params: '["pending",false]' } }
 const within = (ms: number) => ({ deadlineAt: systemClock.monotonic() + ms })
@@ -316,6 +327,82 @@ describe('while no endpoint has the height that a caller has seen', () => {
     await all
 
     expect(wrong).toEqual([])
+  })
+})
+
+describe('logs up to a block', () => {
+  const logsReadFrom = ({ asked }: { readonly asked: readonly { readonly method: string }[] }) =>
+    asked.filter(({ method }) => method === 'eth_getLogs').length
+
+  test('that the caller has seen are read from an endpoint that has it, also if the caller has to wait for one', async () => {
+    const { ask, b } = await behind()
+    const waiting = ask(logsTo(1002))
+    await expect.poll(() => b.asked.length).toBeGreaterThan(0)
+    b.answering = at(1002)
+
+    expect(textOf(await waiting)).toBe('"logs up to 1002"')
+    expect(logsReadFrom(b)).toBe(1)
+  })
+
+  test('that the caller has seen and no endpoint has within the deadline: 503 with Retry-After', async () => {
+    const { ask, b } = await behind()
+
+    const reply = await ask({ ...logsTo(1002), ...within(300) })
+
+    expect([textOf(reply), retryAfterMs(reply)]).toEqual(['no-endpoint', 1000])
+    expect(logsReadFrom(b)).toBe(0)
+  })
+
+  test('that the caller has seen at another Heartline are not read from an endpoint below it', async () => {
+    const b = await startBareNode(at(1001))
+    const { ask } = await setting({ b })
+
+    const reply = await ask({ ...logsTo(1002), minHeight: 1002, ...within(300) })
+
+    expect([textOf(reply), retryAfterMs(reply)]).toEqual(['no-endpoint', 1000])
+    expect(logsReadFrom(b)).toBe(0)
+  })
+
+  test('that another endpoint has are not read from one below it', async () => {
+    const { ask, b } = await behind()
+
+    const reply = await ask({ ...logsTo(1002), caller: 'another', ...within(300) })
+
+    expect(textOf(reply)).toBe('no-endpoint')
+    expect(logsReadFrom(b)).toBe(0)
+  })
+
+  test('that no endpoint is known to have are read at once', async () => {
+    const { ask, b } = await behind()
+
+    const reply = await ask(logsTo(1003))
+
+    expect(textOf(reply)).toBe('"logs up to 1001"')
+    expect(logsReadFrom(b)).toBe(1)
+  })
+
+  test('that endpoints have deleted are requested once from each', async () => {
+    const pruned: Answering = (asked, response) => {
+      response.end(`{"jsonrpc":"2.0","id":${asked.id},"error":{"code":4444,"message":"pruned history unavailable"}}`)
+    }
+    const a = await startBareNode(pruned)
+    const b = await startBareNode(pruned)
+    const { ask } = await setting({ a, b }, FALLBACK_B)
+
+    const reply = await ask(logsTo(10))
+
+    expect(textOf(reply)).toContain('pruned history unavailable')
+    expect([a, b].map(logsReadFrom)).toEqual([1, 1])
+  })
+
+  test('fail with the failure itself where no endpoint answers, however many ask at once', async () => {
+    const a = await startBareNode(at(1002))
+    const { ask } = await setting({ a })
+    await a.stop()
+
+    const replies = await Promise.all([1, 2, 3].map((height) => ask(logsTo(height))))
+
+    expect(replies.map(textOf)).toEqual(['all-failed', 'all-failed', 'all-failed'])
   })
 })
 

@@ -76,9 +76,9 @@ function isAbsence({ code, message }: NodeError): boolean {
 
 const ABSENT_CODES: ReadonlySet<number | string | null> = new Set([-32_001, 4444])
 
-/** Used by geth, coreth, erigon and others. */
+/** Used by geth, coreth, erigon, reth and others. */
 const ABSENT_WORDS =
-  /cannot query unfinalized data|header not found|header for hash not found|block not found|unknown block|missing trie node|historical state .* is not available|state .* is not available|pruned/i
+  /after last accepted block|beyond (?:current head|head|latest executed) block|cannot query unfinalized data|header not found|header for hash not found|block not found|unknown block|missing trie node|historical state .* is not available|state .* is not available|pruned/i
 
 /** EIP-1474 "limit exceeded", codes that providers use instead, and MultiversX's words. */
 export const RATE_LIMIT_CODES: ReadonlySet<unknown> = new Set([-32_005, -32_097, 429, 'system_busy', 'rate_limited'])

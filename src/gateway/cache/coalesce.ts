@@ -1,7 +1,7 @@
 import type { Clock } from '../../clock.ts'
 import type { Shard } from '../../core/network.ts'
 import { type OperationName, shardOf } from '../../core/routing/operation.ts'
-import { answerHeight, type CallerHeights, lowestAllowed, raiseByRepeat } from '../caller-heights.ts'
+import { answerHeight, type CallerHeights, lowestAllowed, raiseByRepeat, readsLogs } from '../caller-heights.ts'
 import { BEHIND_CALLER } from '../errors.ts'
 import { chainOperationOf, type Reply, type UpstreamHandler, type UpstreamRequest } from '../upstream-request.ts'
 
@@ -87,9 +87,10 @@ export function createCoalescer(deps: CoalescerDeps): UpstreamHandler {
     return height <= (lowestAllowed(callerHeights, request, shard, 'latest') ?? -1)
   }
 
-  /** The lowest block that the caller may be shown; `null` unless the request is about the newest one. */
+  /** The lowest block that the caller may be shown, or whose logs it may not miss; `null` for any. */
   function lowestOf(request: UpstreamRequest): number | null {
     const { need } = chainOperationOf(request)
+    if (need.kind === 'height') return readsLogs(request) && hasSeen(request, need) ? need.height : null
     return need.kind === 'latest' ? lowestAllowed(callerHeights, request, need.shard, 'latest') : null
   }
 

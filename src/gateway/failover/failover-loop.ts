@@ -56,7 +56,7 @@ export class FailoverLoop {
       isNewRound = false
       if (selected === null) {
         if (!this.#mayTryMore) break
-        const retry = await this.#heights.mayRetry(this.#failed)
+        const retry = await this.#heights.mayRetry(this.#failed, this.#fallback.absences)
         if (retry === 'no') break
         isNewRound = retry === 'all'
         if (isNewRound) this.#tried = [...this.#failed]

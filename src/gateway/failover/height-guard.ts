@@ -8,6 +8,7 @@ import {
   highestOf,
   lowestAllowed,
   raiseByRepeat,
+  readsLogs,
 } from '../caller-heights.ts'
 import { BEHIND_CALLER, type GatewayError } from '../errors.ts'
 import { chainOperationOf, type UpstreamRequest } from '../upstream-request.ts'
@@ -44,16 +45,17 @@ export class HeightGuard {
     this.#shard = shardOf(this.#operation.need)
   }
 
-  /** The lowest block that may be shown; `null` unless the request is about the newest block. */
+  /** The lowest block that may be shown, or that an endpoint needs to have all logs of a range; `null` for any. */
   get lowest(): number | null {
-    if (this.#operation.need.kind !== 'latest') return null
-    return lowestAllowed(this.#deps.callerHeights, this.#request, this.#shard, 'latest')
+    const { need } = this.#operation
+    if (need.kind === 'latest') return lowestAllowed(this.#deps.callerHeights, this.#request, this.#shard, 'latest')
+    if (need.kind !== 'height' || !readsLogs(this.#request)) return null
+    return need.height <= (this.highestKnown() ?? -1) ? need.height : null
   }
 
   /** Whether to try only endpoints known to have the height: the answer does not show its own, or all were behind. */
   get requiresHeight(): boolean {
-    const { name, need } = this.#operation
-    return need.kind === 'latest' && (name === 'other' || this.#waitedMs !== null) && this.lowest !== null
+    return (this.#operation.name === 'other' || this.#waitedMs !== null) && this.lowest !== null
   }
 
   /** The highest block known to exist; `null` unless the request is by height. */
@@ -107,9 +109,11 @@ export class HeightGuard {
    * Called when no endpoint is left to try. `more`: also try those last seen behind; `all`: try every endpoint again,
    * because one may have caught up.
    */
-  async mayRetry(failed: readonly Upstream[]): Promise<'no' | 'more' | 'all'> {
+  async mayRetry(failed: readonly Upstream[], absences: number): Promise<'no' | 'more' | 'all'> {
     const { lowest } = this
     if (lowest === null || (this.tooLow === null && !this.requiresHeight)) return 'no'
+    // An endpoint that has reached the end of a range and lacks its logs has deleted them.
+    if (this.#operation.need.kind === 'height' && absences > 0) return 'no'
     this.includesBehind = this.tooLow !== null && !this.#behindTried
     if (this.includesBehind) {
       this.#behindTried = true
@@ -155,6 +159,7 @@ export class HeightGuard {
   async #wait(failed: readonly Upstream[]): Promise<boolean> {
     const { clock } = this.#deps
     const { deadlineAt, signal } = this.#request
+    if (this.#nextToProbe(failed) === null) return false
     if (this.#waitedMs !== null) {
       const stepMs = Math.min(WAIT_STEP_MS + this.#waitedMs / 4, 4 * WAIT_STEP_MS)
       if (deadlineAt - clock.monotonic() < stepMs + TOO_SHORT_MS) return false

@@ -87,8 +87,11 @@ export function createUpstreamSelector({ network, board, clock, upstreamOf }: Up
 
     highestKnown(shard) {
       const ceiling = heights.ceiling(shard)
-      const known = current().onThisChain.map((upstream) => upstream.heights.of(shard))
-      const highest = known.reduce((most, height) => (height > most && height <= ceiling ? height : most), -1)
+      let highest = -1
+      for (const upstream of current().onThisChain) {
+        const height = upstream.heights.of(shard)
+        if (height > highest && height <= ceiling) highest = height
+      }
       return highest === -1 ? null : highest
     },
 
