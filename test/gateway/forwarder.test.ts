@@ -165,6 +165,37 @@ describe('where an endpoint fails, a read is answered by the next', () => {
     expect(reply).toMatchObject({ endpoint: 'b', attempts: 2 })
   })
 
+  const ALONE: [string, Parameters<typeof setting>[1], (b: Awaited<ReturnType<typeof setting>>) => Promise<unknown>][] =
+    [
+      [
+        'serves another shard',
+        {
+          network: { name: 'multiversx', family: 'multiversx' },
+          endpoints: { a: { kind: 'observer', shards: [0] }, b: { kind: 'observer', shards: [1] } },
+        },
+        () => Promise.resolve(),
+      ],
+      ['is down', {}, async ({ poll }) => [await poll('b', null), await poll('b', null)]],
+      ['limits the rate', { endpoints: { a: { tier: 'fallback' } } }, ({ ask }) => ask()],
+    ]
+  test.each(ALONE)('it has the whole timeout where the other one %s', async (_, options, prepare) => {
+    const a = await startBareNode(() => 'a')
+    const b = await startBareNode(sayStatus(429, '', { 'retry-after': '60' }))
+    const rest = await setting({ a, b }, options)
+    await prepare(rest)
+    a.answering = hang
+    const askedOfB = b.asked.length
+
+    const reply = await rest.ask({
+      operation: { ...CHAIN_ID, need: { kind: 'hash', shard: options?.network === undefined ? null : 0 } },
+      deadlineAt: systemClock.monotonic() + 400,
+    })
+
+    expect(textOf(reply)).toBe('deadline')
+    expect(reply.attempts).toBe(1)
+    expect(b.asked).toHaveLength(askedOfB)
+  })
+
   test('at most three endpoints are tried', async () => {
     const nodes = Object.fromEntries(
       await Promise.all(['a', 'b', 'c', 'd'].map(async (name) => [name, await startBareNode(sayStatus(502))] as const)),

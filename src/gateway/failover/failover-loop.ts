@@ -12,6 +12,7 @@ import { HeightGuard, type HeightGuardDeps } from './height-guard.ts'
 import { failureReply, type NodeAnswer, passOn, replyInstead, TOO_SHORT_MS } from './reply.ts'
 import type { RankedUpstream, Upstream } from './upstream.ts'
 import type { UpstreamNetwork } from './upstream-registry.ts'
+import type { SelectionCriteria } from './upstream-selector.ts'
 
 /**
  * Sends one request to endpoints in turn until one gives a usable answer, or the deadline, the attempts or the retry
@@ -52,7 +53,8 @@ export class FailoverLoop {
       const now = clock.monotonic()
       const leftMs = deadlineAt - now
       if (leftMs < TOO_SHORT_MS) break
-      const selected = this.#select(now, isNewRound)
+      const criteria = this.#criteria(isNewRound)
+      const selected = this.#select(criteria, now)
       isNewRound = false
       if (selected === null) {
         if (!this.#mayTryMore) break
@@ -62,16 +64,16 @@ export class FailoverLoop {
         if (isNewRound) this.#tried = [...this.#failed]
         continue
       }
-      const reply = await this.#try(selected, now, this.#leavesTimeForAnother() ? Math.min(leftMs, attemptMs) : leftMs)
+      const isLast = !this.#leavesTimeForAnother(selected, criteria)
+      const reply = await this.#try(selected, now, isLast ? leftMs : Math.min(leftMs, attemptMs))
       if (reply !== null) return reply
     }
     return this.#giveUp()
   }
 
-  #select(now: number, isNewRound: boolean): RankedUpstream | null {
+  #criteria(isNewRound: boolean): SelectionCriteria {
     const { operation, call } = this.#request
-    if (!this.#mayTryMore || (this.#attempts > 0 && this.#tried.length >= MOST_ENDPOINTS)) return null
-    const selected = this.#network.selector.select({
+    return {
       need: operation.need,
       isRead: operation.isRead,
       minHeight: this.#heights.lowest,
@@ -81,7 +83,12 @@ export class FailoverLoop {
       needsImprovement: this.#hasAnswer && !isNewRound,
       includeBehind: this.#heights.includesBehind,
       requiresHeight: this.#heights.requiresHeight,
-    })
+    }
+  }
+
+  #select(criteria: SelectionCriteria, now: number): RankedUpstream | null {
+    if (!this.#mayTryMore || (this.#attempts > 0 && this.#tried.length >= MOST_ENDPOINTS)) return null
+    const selected = this.#network.selector.select(criteria)
     if (selected === null || this.#attempts === 0) return selected
     if (!isWithinBudget(this.#network, this.#retryReason, selected.upstream, now)) return null
     this.#deps.onRetry?.(this.#network.name, this.#retryReason)
@@ -96,10 +103,9 @@ export class FailoverLoop {
   }
 
   /** If there is an answer already, a second opinion must not use all the remaining time. */
-  #leavesTimeForAnother(): boolean {
-    const { isRead, need } = this.#request.operation
-    const isLast = this.#tried.length + 1 >= Math.min(MOST_ENDPOINTS, this.#network.size)
-    return this.#hasAnswer || (isRead && need.kind !== 'endpoint' && !isLast)
+  #leavesTimeForAnother({ upstream }: RankedUpstream, criteria: SelectionCriteria): boolean {
+    if (this.#hasAnswer) return true
+    return this.#tried.length + 1 < MOST_ENDPOINTS && this.#network.selector.hasAnother(upstream, criteria)
   }
 
   get #hasAnswer(): boolean {

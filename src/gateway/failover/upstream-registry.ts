@@ -47,7 +47,7 @@ export function createUpstreams({ board, clock, onOtherChain }: UpstreamsDeps): 
     for (const { selector } of networks.values()) selector.tick(now)
   })
 
-  function networkOf(name: string, size: number): UpstreamNetwork {
+  function networkOf(name: string): UpstreamNetwork {
     const selector = createUpstreamSelector({
       network: name,
       board,
@@ -56,7 +56,7 @@ export function createUpstreams({ board, clock, onOtherChain }: UpstreamsDeps): 
     })
     const budgets = { failed: createRetryBudget(FAILED), doubtful: createRetryBudget(DOUBTFUL) }
     const stallMs = () => board.network(name)?.standing.network.thresholds.stallMs ?? 0
-    return { name, size, selector, budgets, stallMs, headProbe: createHeadProbe() }
+    return { name, selector, budgets, stallMs, headProbe: createHeadProbe() }
   }
 
   return {
@@ -66,20 +66,18 @@ export function createUpstreams({ board, clock, onOtherChain }: UpstreamsDeps): 
     retarget(targets) {
       const before = { upstreams, networks }
       upstreams = new Map()
-      const sizes = new Map<string, number>()
       for (const target of targets) {
         const fresh = new Upstream(target)
         const known = before.upstreams.get(fresh.key)
         upstreams.set(fresh.key, known?.fingerprint === fresh.fingerprint ? known : fresh)
-        sizes.set(fresh.network, (sizes.get(fresh.network) ?? 0) + 1)
       }
-      networks = new Map(
-        [...sizes].map(([name, size]) => {
-          const known = before.networks.get(name)
-          known?.selector.invalidate()
-          return [name, known === undefined ? networkOf(name, size) : { ...known, size }]
-        }),
-      )
+      networks = new Map()
+      for (const { network } of upstreams.values()) {
+        if (networks.has(network)) continue
+        const known = before.networks.get(network)
+        known?.selector.invalidate()
+        networks.set(network, known ?? networkOf(network))
+      }
       for (const upstream of upstreams.values()) {
         const health = board.entry(upstream.network, upstream.name)?.health
         const selector = networks.get(upstream.network)?.selector
@@ -105,7 +103,6 @@ export interface Upstreams {
 export interface UpstreamNetwork {
   readonly name: string
   readonly selector: UpstreamSelector
-  readonly size: number
   /** `thresholds.stall`. */
   readonly stallMs: () => number
   /** Limits how often requests that wait for a higher block probe a node. */

@@ -3,6 +3,7 @@ import type { Shard } from '../../core/network.ts'
 import { type Need, shardOf } from '../../core/routing/operation.ts'
 import type { UnixMs } from '../../core/time.ts'
 import { type Board, shownState } from '../../state/board.ts'
+import { PREFERRED_COST, PreferredUpstreams } from './preferred-upstreams.ts'
 import { type CandidateList, candidateListOf, type EndpointOverview, overviewOf } from './routing-order.ts'
 import type { RankedUpstream, Upstream } from './upstream.ts'
 import {
@@ -71,6 +72,17 @@ export function createUpstreamSelector({ network, board, clock, upstreamOf }: Up
       return unhealthy.find(usable) ?? unresponsive.find(usable) ?? lastResort(all, query)
     },
 
+    hasAnother(upstream, criteria) {
+      const { healthy, unhealthy, unresponsive } = current()
+      const { need, isRead } = criteria
+      if (!isRead || need.kind === 'endpoint') return false
+      // An endpoint that is behind may have caught up by then.
+      const query = { criteria, shard: shardOf(need), now: clock.monotonic(), standing: isAnyHeight }
+      const isOther = (ranked: RankedUpstream) => ranked.upstream !== upstream && isUsable(ranked.upstream, query)
+      if (healthy.some(isOther) || unhealthy.some(isOther)) return true
+      return unresponsive.some((ranked) => ranked.upstream === upstream) && unresponsive.some(isOther)
+    },
+
     rateLimitedForMs(criteria) {
       const { healthy, all } = current()
       const { need, isRead } = criteria
@@ -121,6 +133,8 @@ export function createUpstreamSelector({ network, board, clock, upstreamOf }: Up
 export interface UpstreamSelector {
   /** `null` if no endpoint is left to try. */
   select(criteria: SelectionCriteria): RankedUpstream | null
+  /** Whether another endpoint, which is likely to answer or as bad as this one, is left to try if this one fails. */
+  hasAnother(upstream: Upstream, criteria: SelectionCriteria): boolean
   /** Time until the first rate-limited endpoint that can serve this is usable; `null` without rate limits. */
   rateLimitedForMs(criteria: Pick<SelectionCriteria, 'need' | 'isRead' | 'proxiesOnly'>): number | null
   /** The highest block of all endpoints on this chain, including unusable ones; `null` if unknown. */
@@ -216,44 +230,6 @@ function bestOf(
   return best
 }
 
-/**
- * The preferred endpoint of each shard. It is replaced when it becomes unusable, is outranked or is clearly slower.
- * High load only diverts single requests.
- */
-class PreferredUpstreams {
-  readonly #byShard = new Map<Shard, { ranked: RankedUpstream; since: number }>()
-
-  of(shard: Shard): RankedUpstream | null {
-    return this.#byShard.get(shard)?.ranked ?? null
-  }
-
-  includes(upstream: Upstream): boolean {
-    return [...this.#byShard.values()].some(({ ranked }) => ranked.upstream === upstream)
-  }
-
-  consider(
-    best: RankedUpstream,
-    { shard, now, bestOrder, usualOrder }: { shard: Shard; now: number; bestOrder: number; usualOrder: number },
-  ): void {
-    const usual = this.#byShard.get(shard)
-    const isGone = usual === undefined || usualOrder === Number.POSITIVE_INFINITY
-    const isOutranked = usual !== undefined && usualOrder > bestOrder && best.group !== usual.ranked.group
-    const usualLatencyMs = usual?.ranked.upstream.latencyMs ?? 0
-    const isFaster = (best.upstream.latencyMs ?? 0) + 1 < PREFERRED_COST * (usualLatencyMs + 1)
-    const isSettled = usual !== undefined && now - usual.since > STAY_MS
-    if (isGone || isOutranked || (isFaster && isSettled)) this.#byShard.set(shard, { ranked: best, since: now })
-  }
-
-  /** Keeps preferences across a new ranking, because a verdict on another endpoint is no reason to switch. */
-  retain(healthy: readonly RankedUpstream[]): void {
-    for (const [shard, { ranked, since }] of this.#byShard) {
-      const again = healthy.find(({ upstream }) => upstream === ranked.upstream)
-      if (again === undefined) this.#byShard.delete(shard)
-      else this.#byShard.set(shard, { ranked: again, since })
-    }
-  }
-}
-
 function isUsable(upstream: Upstream, query: Query): boolean {
   return (
     mayServe(upstream, query) && upstream.breaker.allows(query.now) && upstream.rateLimit.remainingMs(query.now) === 0
@@ -296,8 +272,4 @@ function canServe(upstream: Upstream, { proxiesOnly }: Pick<SelectionCriteria, '
 
 /** With more endpoints than this, only a sample is compared. */
 const COMPARE_ALL = 16
-/** To replace the preferred endpoint, another one must cost less than this share of it. */
-const PREFERRED_COST = 0.7
-/** A faster endpoint does not replace the preferred one before this time. */
-const STAY_MS = 30_000
 const LAST_RESORT_IN_FLIGHT = 16
