@@ -67,6 +67,21 @@ describe('a node that has no such method', () => {
     expect(a.asked).toHaveLength(1)
   })
 
+  test('on another chain behind an alias is used for this method on its own chain as before', async () => {
+    const a = await startBareNode((asked, response) =>
+      asked.path === '/ext/subnet/rpc' ? NOT_FOUND(asked, response) : 'from a',
+    )
+    const b = await startBareNode(() => 'from b')
+    const { ask } = await setting({ a, b }, FALLBACK)
+    const behindAlias = extra('eth_getProof', { name: 'alias' }, { kind: 'endpoint', endpoint: 'a' })
+
+    const other = await ask({ ...behindAlias, to: { kind: 'path', path: '/ext/subnet/rpc' } })
+    const own = await ask(PROOF)
+
+    expect(textOf(other)).toContain('-32601')
+    expect([textOf(own), own.endpoint]).toEqual(['"from a"', 'a'])
+  })
+
   test('is used for everything else as before', async () => {
     const a = await startBareNode((asked, response) =>
       asked.method === 'eth_getProof' ? NOT_FOUND(asked, response) : 'from a',

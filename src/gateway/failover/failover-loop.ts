@@ -127,7 +127,8 @@ export class FailoverLoop {
     const { result, reply, nodeId } = attempted
     const answer = reply === null ? null : { reply, upstream, degraded, nodeId }
     // Recorded for writes too. They are not retried, but the next one goes to an endpoint that may support the method.
-    if (result.kind === 'error' && call !== null && lacksMethod(result)) {
+    // An alias may lead to another chain, which has other methods.
+    if (result.kind === 'error' && call !== null && operation.name !== 'alias' && lacksMethod(result)) {
       upstream.unsupportedMethods.add(call.method, this.#deps.clock.monotonic())
     }
     const isAbsence = result.kind === 'error' || (result.kind === 'result' && result.isNull)
