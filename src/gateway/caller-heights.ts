@@ -116,9 +116,6 @@ export function answerHeight(request: UpstreamRequest, reply: NodeReply): Answer
     case 'network_status':
       return reply.kind === 'rest' && reply.status === 200 ? headOf('latest', decimalOf(reply.body, NONCE)) : null
     case 'block_by_nonce':
-      return reply.kind === 'rest' && reply.status === 200 && operation.need.kind === 'height'
-        ? pastBlock(operation.need.height)
-        : null
     case 'block_by_hash':
       return reply.kind === 'rest' && reply.status === 200 ? pastBlock(blockNonceOf(reply.body)) : null
     case 'eth_chainId':

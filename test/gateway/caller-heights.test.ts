@@ -68,12 +68,16 @@ test.each([
   ['no block', '{"data":null,"error":"","code":"successful"}', null],
   ['a text', '{"data":{"block":{"hash":"ab","nonce":"1035"}}}', null],
   ['none', '{"data":{"block":{"hash":"ab"}}}', null],
-])('a MultiversX block by hash tells its nonce: %s', (_, body, height) => {
-  const question = { operation: { ...CHAIN_ID, name: 'block_by_hash' } } as Partial<UpstreamRequest> as UpstreamRequest
+])('a MultiversX block by hash or nonce tells its nonce: %s', (_, body, height) => {
+  const byHash = { ...CHAIN_ID, name: 'block_by_hash' } as const
+  const byNonce = { ...CHAIN_ID, name: 'block_by_nonce', need: { kind: 'height', shard: 0, height: 1035 } } as const
   const reply = { kind: 'rest', status: 200, body: Buffer.from(body) } as const
 
-  expect(answerHeight(question, reply)?.height ?? null).toBe(height)
-  expect(answerHeight(question, { ...reply, status: 500 })).toBeNull()
+  for (const operation of [byHash, byNonce]) {
+    const question = { operation } as Partial<UpstreamRequest> as UpstreamRequest
+    expect(answerHeight(question, reply)?.height ?? null).toBe(height)
+    expect(answerHeight(question, { ...reply, status: 500 })).toBeNull()
+  }
 })
 
 test('every height is read as it was written', () => {
