@@ -160,6 +160,17 @@ describe('while no endpoint has the height that a caller has seen', () => {
     expect(b.asked.filter(({ method }) => method === 'eth_getBalance')).toHaveLength(1)
   })
 
+  test('the wait and the heads that it asks for count as requests to nodes and time spent waiting for them', async () => {
+    const { ask, attempts } = await behind()
+    const before = attempts.length
+
+    const reply = await ask({ ...BALANCE, ...within(400) })
+
+    expect(reply.attempts).toBe(attempts.length - before)
+    expect(reply.attempts).toBeGreaterThan(0)
+    expect(reply.nodeMs).toBeGreaterThan(200)
+  })
+
   test('a read of state that no endpoint can serve within the deadline gets 503 with Retry-After', async () => {
     const { ask, b } = await behind()
 

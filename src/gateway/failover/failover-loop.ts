@@ -26,6 +26,7 @@ export class FailoverLoop {
   #attempts = 0
   /** Attempts that got a connection in time. */
   #connected = 0
+  /** The time of attempts, and of waiting for a height. */
   #nodeMs = 0
   #tried: Upstream[] = []
   /** Endpoints that are not tried a second time. */
@@ -59,6 +60,7 @@ export class FailoverLoop {
       if (selected === null) {
         if (!this.#mayTryMore) break
         const retry = await this.#heights.mayRetry(this.#failed, this.#fallback.absences)
+        this.#nodeMs += clock.monotonic() - now
         if (retry === 'no') break
         isNewRound = retry === 'all'
         if (isNewRound) this.#tried = [...this.#failed]
@@ -108,6 +110,11 @@ export class FailoverLoop {
     return this.#tried.length + 1 < MOST_ENDPOINTS && this.#network.selector.hasAnother(upstream, criteria)
   }
 
+  /** All requests to nodes. */
+  get #sent(): number {
+    return this.#attempts + this.#heights.probes
+  }
+
   get #hasAnswer(): boolean {
     return this.#fallback.answer !== null || this.#heights.tooLow !== null
   }
@@ -144,7 +151,7 @@ export class FailoverLoop {
         // An error after an absence adds no information.
         if (answer === null || isBehind || isTooHigh || (this.#fallback.absences > 0 && result.kind === 'error'))
           return null
-        return passOn(answer, this.#attempts, this.#nodeMs, checked?.height, checked?.stateHeight)
+        return passOn(answer, this.#sent, this.#nodeMs, checked?.height, checked?.stateHeight)
       case 'unable':
       case 'absent':
         // Not 'failed', because callers can cause absences at will and must not exhaust the budget for failures.
@@ -170,12 +177,12 @@ export class FailoverLoop {
     const hasFailed = need.kind === 'endpoint' && this.#lastFailure !== null
     const isTold = this.#heights.tooLow === null && (hasFailed || this.#fallback.answer !== null)
     const instead = isTold ? null : this.#heights.giveUp()
-    if (instead !== null) return replyInstead(instead, this.#attempts, this.#nodeMs)
-    if (this.#fallback.answer !== null) return passOn(this.#fallback.answer, this.#attempts, this.#nodeMs)
+    if (instead !== null) return replyInstead(instead, this.#sent, this.#nodeMs)
+    if (this.#fallback.answer !== null) return passOn(this.#fallback.answer, this.#sent, this.#nodeMs)
     return failureReply(this.#request, {
       last: this.#lastFailure,
       tried: this.#tried.length,
-      attempts: this.#attempts,
+      attempts: this.#sent,
       nodeMs: this.#nodeMs,
       waitedForConnections: this.#attempts > 0 && this.#connected === 0,
       leftMs: this.#request.deadlineAt - this.#deps.clock.monotonic(),

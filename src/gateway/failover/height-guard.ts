@@ -32,6 +32,8 @@ export class HeightGuard {
   tooLow: { readonly tag: HeightTag; readonly fell: boolean } | null = null
   /** Endpoints last seen behind are tried after all others. */
   includesBehind = false
+  /** Number of heads requested from nodes. */
+  probes = 0
   #behindTried = false
   #isRetried = false
   #waitedMs: number | null = null
@@ -179,6 +181,7 @@ export class HeightGuard {
     const upstream = this.#nextToProbe(failed)
     if (upstream === null) return false
     this.#probed.push(upstream)
+    this.probes++
     const probe = { ...this.#request, ...HEAD_REQUEST }
     const leftMs = this.#request.deadlineAt - this.#deps.clock.monotonic()
     const attempted = await attemptOn(this.#deps, upstream, probe, Math.min(PROBE_MS, leftMs))
