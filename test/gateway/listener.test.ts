@@ -478,6 +478,14 @@ describe('many times more than can be taken', () => {
     expect((await taken).json).toHaveLength(10)
   })
 
+  test('a batch of one call is taken where a single call is', async () => {
+    const { url } = await set({ maxInFlight: 1, ...ALONE })
+
+    const batch = await post(`${url}/ethereum/${ID}`, [call('eth_chainId')])
+
+    expect([batch.status, batch.json.length]).toEqual([200, 1])
+  })
+
   test('batches that come in together are refused as soon as they are read', async () => {
     const going: (() => void)[] = []
     const { url } = await set({

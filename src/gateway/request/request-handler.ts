@@ -180,7 +180,7 @@ export function createRequestHandler(deps: RequestHandlerDeps): RequestHandler {
       // The request itself is counted. A batch may exceed the limit once, since a large one would never fit
       // otherwise.
       const more = body.entries.length - 1
-      if (!calls.mayTake(share)) return rejectAll(request, body, OVERLOADED)
+      if (more > 0 && !calls.mayTake(share)) return rejectAll(request, body, OVERLOADED)
       calls.take(share, more)
       const memory = answerMemory.openBatch(caller.name, share === null)
       try {
