@@ -91,7 +91,14 @@ export function duration(about: About, { min, max = '100y' }: Span = {}) {
 
 const NO_TIME = /^0(?:ms|s|m|h|d|y)$/
 
-export const size = textual('a size such as 64KiB, 64MiB, 10GiB or 500MB, above 0', 'size', SIZE.source, parseSize)
+export function size(about: About, max?: string) {
+  const maxBytes = max === undefined ? Number.MAX_SAFE_INTEGER : (parseSize(max) ?? 0)
+  const expected = `a size such as 64KiB, 64MiB, 10GiB or 500MB, above 0${max === undefined ? '' : ` and at most ${max}`}`
+  return textual(expected, 'size', SIZE.source, (text) => {
+    const bytes = parseSize(text)
+    return bytes !== undefined && bytes <= maxBytes ? bytes : undefined
+  })(about)
+}
 
 /** A whole number, or text that contains one, because `${NAME}` yields text. */
 export function whole(about: About, min: number, max: number) {

@@ -202,7 +202,8 @@ export const ConfigFile = z.strictObject(
       timeout: s
         .duration({ description: 'Deadline of one request, including all attempts.' }, { max: '10m' })
         .prefault('10s'),
-      body_limit: s.size({ description: 'Maximum size of a request body.' }).prefault('1MiB'),
+      // Seven eighths of the memory for incoming bodies; the rest is for callers that hold little of it.
+      body_limit: s.size({ description: 'Maximum size of a request body, at most 56 MiB.' }, '56MiB').prefault('1MiB'),
       batch_limit: s
         .whole({ description: 'Maximum number of requests in one JSON-RPC batch.' }, 1, 10_000)
         .prefault(100),

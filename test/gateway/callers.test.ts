@@ -1,6 +1,8 @@
 import { inspect } from 'node:util'
 import { expect, test } from 'vitest'
+import { parseSize } from '../../src/config/scalars.ts'
 import { type CallerSettings, createCallers } from '../../src/gateway/request/callers.ts'
+import { BodyMemory } from '../../src/gateway/request/request-body.ts'
 import { Secret } from '../../src/secret.ts'
 import { createFakeClock } from '../support/fake-clock.ts'
 
@@ -57,4 +59,14 @@ test('a reload takes an id away at once; who keeps the name keeps what is counte
 
   callers.configure([settings('wallet', ID, { rateLimit: { ...rateLimit, requests: 3 } })])
   expect(callers.find(ID)?.rateLimiter?.take(3)).toBe(0)
+})
+
+test('a caller among several may send a body of the largest size that can be configured, and no larger one', () => {
+  const callers = callersOf(settings('wallet', ID), settings('shop', 'shop-0123456789abcdef'))
+  const memory = new BodyMemory(callers)
+  const largest = parseSize('56MiB') ?? 0
+  memory.configure(2 * largest)
+  const caller = callers.find(ID)
+
+  expect([memory.mayTake(caller, largest), memory.mayTake(caller, largest + 1)]).toEqual([true, false])
 })
