@@ -129,6 +129,9 @@ export function createConnectionPool({ address, clock, lookup, maxConnections }:
     },
     drop,
     closeIdle,
+    get isQueueing() {
+      return waiting.size > 0
+    },
     limit(next) {
       inUse.max = next
       for (const connection of idle.splice(0, Math.max(0, all.size - next))) destroy(connection)
@@ -165,6 +168,8 @@ export interface ConnectionPool {
   closeIdle(): void
   limit(maxConnections: number): void
   readonly tlsNotAfter: UnixMs | null
+  /** Whether requests wait for a connection. */
+  readonly isQueueing: boolean
   /** Lets pending requests finish, then closes all connections. */
   retire(): void
   /** Aborts pending requests and closes all connections. */

@@ -146,6 +146,28 @@ describe('identical reads under way', () => {
     expect(asked).toHaveLength(1)
   })
 
+  test('are not shared with a caller whose deadline is earlier than that of the request under way', async () => {
+    const { ask, asked } = scene()
+
+    for (const [caller, deadlineAt] of [
+      ['a', 10_000],
+      ['b', 2000],
+      ['c', 11_000],
+      ['d', 3000],
+    ] as const)
+      void ask(byNumber(7, { caller, deadlineAt }))
+
+    expect(asked.map(({ caller }) => caller)).toEqual(['a', 'b'])
+  })
+
+  test('are shared by requests of one caller only, while requests wait for a connection', async () => {
+    const { ask, asked } = scene({ isQueueing: () => true })
+
+    for (const share of ['a', 'a', 'b', 'a', 'b', 'c']) void ask(byNumber(7, { caller: share, share }))
+
+    expect(asked.map(({ caller }) => caller)).toEqual(['a', 'b', 'c'])
+  })
+
   test('are sent again after the answer: nothing is kept', async () => {
     const { ask, asked, answer } = scene()
     const first = ask(byNumber(7))

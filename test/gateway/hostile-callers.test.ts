@@ -54,6 +54,27 @@ test('a caller with hundreds of hanging calls leaves connections and calls to th
   hog.socket.destroy()
 })
 
+test('a call that waits for a connection of a caller with hundreds of them does not keep the same call of others', async () => {
+  const node = await startHangingNode()
+  const { open, send, service } = await openHostile({
+    callers: CALLERS,
+    nodes: { ethereum: { family: 'ethereum', url: node.url } },
+  })
+  const filter = '{"jsonrpc":"2.0","id":1,"method":"eth_newFilter","params":[{}]}'
+  const hog = [open(), open()]
+  const pipelined = `POST ${HOG} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: ${filter.length}\r\n\r\n${filter}`
+  hog[0]?.write(pipelined.repeat(64))
+  await expect.poll(node.hanging, { timeout: 20_000 }).toBe(64)
+  hog[1]?.write(post(HOG, GOOD))
+  await expect.poll(() => service.report().requestsInFlight).toBe(65)
+
+  const answers = await send(post(WALLET, GOOD))
+
+  expect(answers.map(brief)).toEqual(['200 result 1'])
+  expect(hog[1]?.answers()).toEqual([])
+  for (const { socket } of hog) socket.destroy()
+})
+
 test('bodies that one caller sends and never ends cost the others nothing', async () => {
   const { open, send } = await openHostile({ callers: CALLERS, bodyLimitBytes: 2 ** 20 })
   const head = `POST ${HOG} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 1048576\r\n\r\n`

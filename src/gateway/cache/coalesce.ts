@@ -10,7 +10,7 @@ import { chainOperationOf, type Reply, type UpstreamHandler, type UpstreamReques
  * followers retry. A follower accepts the answer only if it is not below a height that its caller has seen.
  */
 export function createCoalescer(deps: CoalescerDeps): UpstreamHandler {
-  const { next, clock, callerHeights, onCoalesced, maxFlights = MAX_FLIGHTS } = deps
+  const { next, clock, callerHeights, isQueueing, onCoalesced, maxFlights = MAX_FLIGHTS } = deps
   const flights = new Map<string, { flight: Flight | undefined }>()
 
   function lead(key: string, leader: UpstreamRequest): Promise<Reply> {
@@ -94,8 +94,13 @@ export function createCoalescer(deps: CoalescerDeps): UpstreamHandler {
     return need.kind === 'latest' ? lowestAllowed(callerHeights, request, need.shard, 'latest') : null
   }
 
-  /** Not if the leader may wait for a block that this caller does not need. */
+  /**
+   * Not if the leader may wait for longer than this caller has to: until a later deadline, in its own caller's queue for a
+   * connection, or for a block that this caller does not need.
+   */
   function mayFollow(request: UpstreamRequest, leader: UpstreamRequest): boolean {
+    if (leader.deadlineAt > request.deadlineAt) return false
+    if (leader.share !== request.share && isQueueing?.(request.network) === true) return false
     const awaited = lowestOf(leader)
     return awaited === null || awaited <= (lowestOf(request) ?? -1)
   }
@@ -116,7 +121,11 @@ export function createCoalescer(deps: CoalescerDeps): UpstreamHandler {
       // An answer that does not show its block is shared only by callers that have seen the same height.
       const key =
         chainOperationOf(request).name === 'other' ? `${keyOf(request)}${lowestOf(request) ?? ''}` : keyOf(request)
-      return join(key, request) ?? join(`${key} ${lowestOf(request) ?? ''}`, request) ?? next.handle(request)
+      return (
+        join(key, request) ??
+        join(`${key} ${lowestOf(request) ?? ''} ${request.share ?? ''}`, request) ??
+        next.handle(request)
+      )
     },
   }
 }
@@ -125,6 +134,8 @@ export interface CoalescerDeps {
   readonly next: UpstreamHandler
   readonly clock: Pick<Clock, 'monotonic'>
   readonly callerHeights: Pick<CallerHeights, 'get' | 'raise'>
+  /** Whether requests to the network wait for a connection, served one caller after the other. */
+  readonly isQueueing?: (network: string) => boolean
   /** Called when a request is answered with the reply to another one. */
   readonly onCoalesced?: (network: string, operation: OperationName) => void
   readonly maxFlights?: number

@@ -44,6 +44,10 @@ export function createForwarder(deps: ForwarderDeps): Forwarder {
     chainMoved(network, event) {
       if (event.kind === 'reorged') staleAnswers.dropBlocksFrom(network, event.shard, event.height)
     },
+    isQueueing(name) {
+      for (const { network, address } of upstreams.all()) if (network === name && nodes.isQueueing(address)) return true
+      return false
+    },
     overview: (network) => upstreams.network(network)?.selector.overview() ?? [],
     async close() {
       upstreams.close()
@@ -57,6 +61,8 @@ export interface Forwarder extends UpstreamHandler {
   retarget(targets: readonly UpstreamTarget[]): void
   /** The monitor saw an endpoint's chain regress or reorganise. */
   chainMoved(network: string, event: ChainEvent): void
+  /** Whether requests wait for a connection to an endpoint of the network. */
+  isQueueing(network: string): boolean
   /** In the current routing order, then the excluded endpoints; empty for an unknown network. */
   overview(network: string): readonly EndpointOverview[]
   close(): Promise<void>
