@@ -44,10 +44,8 @@ export function createForwarder(deps: ForwarderDeps): Forwarder {
     chainMoved(network, event) {
       if (event.kind === 'reorged') staleAnswers.dropBlocksFrom(network, event.shard, event.height)
     },
-    isQueueing(name) {
-      for (const { network, address } of upstreams.all()) if (network === name && nodes.isQueueing(address)) return true
-      return false
-    },
+    isQueueing: (network) =>
+      upstreams.network(network)?.upstreams.some(({ address }) => nodes.isQueueing(address)) === true,
     overview: (network) => upstreams.network(network)?.selector.overview() ?? [],
     async close() {
       upstreams.close()

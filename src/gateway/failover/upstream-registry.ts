@@ -56,7 +56,7 @@ export function createUpstreams({ board, clock, onOtherChain }: UpstreamsDeps): 
     })
     const budgets = { failed: createRetryBudget(FAILED), doubtful: createRetryBudget(DOUBTFUL) }
     const stallMs = () => board.network(name)?.standing.network.thresholds.stallMs ?? 0
-    return { name, selector, budgets, stallMs, headProbe: createHeadProbe() }
+    return { name, upstreams: [], selector, budgets, stallMs, headProbe: createHeadProbe() }
   }
 
   return {
@@ -72,11 +72,16 @@ export function createUpstreams({ board, clock, onOtherChain }: UpstreamsDeps): 
         upstreams.set(fresh.key, known?.fingerprint === fresh.fingerprint ? known : fresh)
       }
       networks = new Map()
-      for (const { network } of upstreams.values()) {
-        if (networks.has(network)) continue
+      for (const upstream of upstreams.values()) {
+        const { network } = upstream
+        const others = networks.get(network)
+        if (others !== undefined) {
+          others.upstreams.push(upstream)
+          continue
+        }
         const known = before.networks.get(network)
         known?.selector.invalidate()
-        networks.set(network, known ?? networkOf(network))
+        networks.set(network, { ...(known ?? networkOf(network)), upstreams: [upstream] })
       }
       for (const upstream of upstreams.values()) {
         const health = board.entry(upstream.network, upstream.name)?.health
@@ -102,6 +107,7 @@ export interface Upstreams {
 
 export interface UpstreamNetwork {
   readonly name: string
+  readonly upstreams: Upstream[]
   readonly selector: UpstreamSelector
   /** `thresholds.stall`. */
   readonly stallMs: () => number
