@@ -11,7 +11,8 @@ export function createDatabaseClock(clock: Clock): DatabaseClock {
   return {
     ...clock,
     now: () => (origin === null ? clock.now() : Math.floor(origin + clock.monotonic())),
-    ownNow: () => clock.now(),
+    moment: () => ({ monotonic: clock.monotonic(), wall: clock.now() }),
+    since: ({ monotonic, wall }) => Math.max(clock.monotonic() - monotonic, clock.now() - wall),
 
     synchronize(databaseNow, sentAt, receivedAt) {
       const measured = databaseNow - (sentAt + receivedAt) / 2
@@ -23,10 +24,17 @@ export function createDatabaseClock(clock: Clock): DatabaseClock {
 }
 
 export interface DatabaseClock extends Clock {
-  /** The wall clock of this machine. */
-  ownNow(): UnixMs
+  moment(): Moment
+  /** Milliseconds, with those for which the machine was suspended: the monotonic clock does not count them. */
+  since(moment: Moment): number
   /** Call it with each answer of the database; when it was asked and answered is monotonic time. */
   synchronize(databaseNow: UnixMs, sentAt: number, receivedAt: number): void
+}
+
+/** By both clocks of this machine. */
+export interface Moment {
+  readonly monotonic: number
+  readonly wall: UnixMs
 }
 
 const TOLERATED_MS = 500

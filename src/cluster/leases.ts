@@ -1,4 +1,3 @@
-import type { UnixMs } from '../core/time.ts'
 import {
   type ClusterTables,
   type ClusterView,
@@ -9,7 +8,7 @@ import {
   type LeaseRow,
   type LiveMember,
 } from '../store/cluster-tables.ts'
-import type { DatabaseClock } from './database-clock.ts'
+import type { DatabaseClock, Moment } from './database-clock.ts'
 import { candidatesFor, planLeases, type SharedNetwork } from './lease-plan.ts'
 
 /** The leases of one member: claims its share, renews it, and gives back what others should have. */
@@ -25,13 +24,6 @@ export function createLeases({ clock, tables, leaseMs, self, networks, removed, 
   let renewedAs: LiveMember | null = null
   let reachedAt: number | null = null
   let returnedAt = Number.NEGATIVE_INFINITY
-
-  const moment = (): Moment => ({ monotonic: clock.monotonic(), wall: clock.ownNow() })
-
-  /** With the time in which the machine was suspended, which the monotonic clock does not count. */
-  function elapsedSince({ monotonic, wall }: Moment): number {
-    return Math.max(clock.monotonic() - monotonic, clock.ownNow() - wall)
-  }
 
   function take(lease: HeldLease, sentAt: Moment): void {
     const key = keyOf(lease)
@@ -51,7 +43,7 @@ export function createLeases({ clock, tables, leaseMs, self, networks, removed, 
   }
 
   async function renew(me: LiveMember): Promise<void> {
-    const sentAt = moment()
+    const sentAt = clock.moment()
     const asked = [...[...held.values()].map(({ lease }) => lease), ...forgotten]
     const kept = await tables.renew(me, asked, leaseMs)
     forgotten = []
@@ -121,7 +113,7 @@ export function createLeases({ clock, tables, leaseMs, self, networks, removed, 
   }
 
   async function claim(wanted: readonly LeaseKey[], me: LiveMember): Promise<void> {
-    const sentAt = moment()
+    const sentAt = clock.moment()
     for (const lease of await tables.claim(me.id, wanted, leaseMs)) take(lease, sentAt)
   }
 
@@ -145,7 +137,7 @@ export function createLeases({ clock, tables, leaseMs, self, networks, removed, 
     async round() {
       const me = self()
       reachedAt ??= clock.monotonic()
-      const isDue = renewedAt === null || elapsedSince(renewedAt) >= leaseMs / 3 || isNews(renewedAs, me)
+      const isDue = renewedAt === null || clock.since(renewedAt) >= leaseMs / 3 || isNews(renewedAs, me)
       if (isDue || forgotten.length > 0) await renew(me)
       const view = await tables.view()
       noteReached(clock.monotonic())
@@ -160,7 +152,7 @@ export function createLeases({ clock, tables, leaseMs, self, networks, removed, 
     token: (kind, vantage, network) => held.get(keyOf({ kind, vantage, network }))?.lease.token ?? null,
     mayWrite(kind, vantage, network) {
       const sentAt = held.get(keyOf({ kind, vantage, network }))?.sentAt
-      return sentAt !== undefined && elapsedSince(sentAt) < leaseMs * (1 - MARGIN)
+      return sentAt !== undefined && clock.since(sentAt) < leaseMs * (1 - MARGIN)
     },
 
     async leave() {
@@ -190,7 +182,7 @@ export interface Round {
 }
 
 export interface LeasesDeps {
-  readonly clock: Pick<DatabaseClock, 'monotonic' | 'ownNow'>
+  readonly clock: Pick<DatabaseClock, 'monotonic' | 'moment' | 'since'>
   readonly tables: Pick<ClusterTables, 'view' | 'renew' | 'claim' | 'release' | 'leave'>
   readonly leaseMs: number
   readonly self: () => LiveMember
@@ -211,11 +203,6 @@ interface Held {
   readonly lease: HeldLease
   /** When it was last claimed or renewed. */
   sentAt: Moment
-}
-
-interface Moment {
-  readonly monotonic: number
-  readonly wall: UnixMs
 }
 
 const NONE: ReadonlySet<string> = new Set()
