@@ -113,15 +113,16 @@ export function follow({ audience, changed, returned, refused }: FollowOptions):
 
   async function poll(): Promise<void> {
     const options = { headers: authHeaders(), signal: AbortSignal.timeout(POLL_EVERY_MS) }
+    let news: News
     try {
       const [answer, open] = await Promise.all([fetch('/api/v1/status', options), openIncidents(options)])
-      if (!answer.ok || open === null) isLost = true
-      if (!answer.ok || open === null || by === 'events') return
-      const next = (await answer.json()) as StatusView
-      tell({ kind: 'whole', status: next, incidents: open, by: 'polling' })
+      if (!answer.ok || open === null) return void (isLost = true)
+      news = { kind: 'whole', status: (await answer.json()) as StatusView, incidents: open, by: 'polling' }
     } catch {
-      tell({ kind: 'gone' })
+      news = { kind: 'gone' }
     }
+    // A stream that works again knows better.
+    if (by === 'polling') tell(news)
   }
 
   async function keepListening(signal: AbortSignal): Promise<void> {

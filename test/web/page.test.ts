@@ -650,6 +650,40 @@ describe.runIf(hasChromium)('the page in Chromium', () => {
     await page.getByText('1 of 3 endpoints is down: node (Ethereum), connection refused.').waitFor()
   })
 
+  test('keeps what the stream tells if an answer to a poll comes late', async () => {
+    const setting = setUp({ realClock: systemClock })
+    await setting.world.pollAll()
+    const address = await serve(setting)
+    const page = await blank()
+    await page.addInitScript(() => {
+      const { json } = Response.prototype
+      Object.assign(window, { reading: 0 })
+      Response.prototype.json = async function () {
+        const value = await json.call(this)
+        if (!this.url.endsWith('/api/v1/status')) return value
+        const of = window as unknown as { reading: number; letGo: () => void }
+        of.reading++
+        await new Promise<void>((resolve) => (of.letGo = resolve))
+        return value
+      }
+    })
+    await page.route('**/api/v1/events', (route) => route.abort())
+    await page.goto(address)
+    await page.waitForFunction(() => (window as unknown as { reading: number }).reading > 0)
+    await page.unroute('**/api/v1/events')
+    await page.locator(DRAWN).waitFor()
+    const refused = bad({ kind: 'refused' })
+    for (let poll = 0; poll < 2; poll++) await setting.world.poll(NODE, { heads: [{ shard: null, outcome: refused }] })
+    await page.getByText('1 of 3 endpoints is down: node (Ethereum), connection refused.').waitFor()
+
+    await page.evaluate(async () => {
+      ;(window as unknown as { letGo: () => void }).letGo()
+      for (let frame = 0; frame < 3; frame++) await new Promise((resolve) => requestAnimationFrame(resolve))
+    })
+
+    expect(await page.title()).toBe('▲ Heartline')
+  })
+
   test('polls all open incidents, however many there are', async () => {
     const setting = setUp({ realClock: systemClock })
     await setting.world.pollAll()
