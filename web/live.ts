@@ -4,7 +4,7 @@ import { instant, type Moment, since } from './elapsed.ts'
 import { readEvents, type ServerEvent } from './event-reader.ts'
 import { authHeaders } from './session.ts'
 import { joinTabs } from './tabs.ts'
-import { applyEvent, applyIncident } from './views/model.ts'
+import { applyEnd, applyEvent, applyIncident } from './views/model.ts'
 import type { Contact, Model } from './views/view.ts'
 
 /**
@@ -15,6 +15,7 @@ export function follow({ audience, changed, returned, refused }: FollowOptions):
   const startedAt = instant()
   let status: StatusView | null = null
   let incidents: readonly IncidentSummaryView[] = []
+  let ended: readonly IncidentSummaryView[] = []
   let lastReceived: Moment | null = null
   let isLost = false
   /** When the daemon was found to be gone. */
@@ -38,6 +39,7 @@ export function follow({ audience, changed, returned, refused }: FollowOptions):
         break
       case 'whole':
         ;({ status, incidents, by } = news)
+        ended = []
         if (news.lastEventId !== undefined) lastEventId = news.lastEventId
         // A cached response is as old as its timestamp, but it proves that the daemon is alive.
         if (news.daemonAheadMs !== undefined) daemonAheadMs = news.daemonAheadMs
@@ -57,11 +59,15 @@ export function follow({ audience, changed, returned, refused }: FollowOptions):
     if (id !== '') lastEventId = id
     if (event !== null) {
       // Open incidents follow a complete status.
-      if (event.complete) incidents = []
+      if (event.complete) incidents = ended = []
       daemonAheadMs = Date.parse(event.generated_at) - Date.now()
       receiveSign()
       status = applyEvent(status, event)
-    } else if (name === 'incident') incidents = applyIncident(incidents, JSON.parse(data) as IncidentSummaryView)
+    } else if (name === 'incident') {
+      const news = JSON.parse(data) as IncidentSummaryView
+      incidents = applyIncident(incidents, news)
+      ended = applyEnd(ended, news)
+    }
   }
 
   const tabs = joinTabs<News>({
@@ -149,7 +155,7 @@ export function follow({ audience, changed, returned, refused }: FollowOptions):
       const contact = contactAfter(silentMs, { isFirst: lastReceived === null, isGone: goneSince !== null, by })
       // From the first of the two, so that ages never jump.
       const stoodStillMs = Math.max(0, silentMs - STALE_AFTER_MS, goneSince === null ? 0 : since(goneSince))
-      return { status, incidents, contact, nowMs: Date.now() + daemonAheadMs - stoodStillMs }
+      return { status, incidents, ended, contact, nowMs: Date.now() + daemonAheadMs - stoodStillMs }
     },
     stop: tabs.stop,
   }
@@ -168,7 +174,7 @@ type News =
     }
   | { readonly kind: 'gone' }
 
-export type Live = Pick<Model, 'status' | 'incidents' | 'contact' | 'nowMs'>
+export type Live = Pick<Model, 'status' | 'incidents' | 'ended' | 'contact' | 'nowMs'>
 
 /** The daemon sends something every 5 s. After twice that time a silent connection must not look live. */
 const STALE_AFTER_MS = 10_000

@@ -159,6 +159,23 @@ describe.runIf(hasChromium)('incidents, the gateway and the observer in Chromium
     expect(complaints).toEqual([])
   })
 
+  test.each([
+    ['/incidents/whole', '.subject .over'],
+    ['/incidents', '.incident.over a[href="/incidents/whole"]'],
+  ])('an incident is over on %s as soon as it is closed, not only when the view loads again', async (path, over) => {
+    const { setting, address } = await start()
+    const page = await blank()
+    await page.addInitScript(() => Object.assign(window, { setInterval: () => 0 }))
+    await page.goto(address + path)
+    await page.locator('.lamp.on').waitFor()
+    const open = setting.incidents.open().find(({ id }) => id === 'whole')
+    if (open === undefined) throw new Error('it is not open')
+
+    setting.incidents.put({ ...open, closedAt: systemClock.now() })
+
+    await page.locator(over).first().waitFor({ timeout: 30_000 })
+  })
+
   test('the list that is shown again loads at once what was due while it was hidden', async () => {
     const { address } = await start()
     const page = await blank({ alone: true })

@@ -101,6 +101,14 @@ describe('the incident list', () => {
     expect(shown({ from: '1767222000', to: '1767312000' })).toBe(1)
   })
 
+  test('shows one that has ended since as over, and not among the open ones', () => {
+    const route = { view: 'incidents', params: {}, query: { open: 'true' } } as const
+    const open = { ...OVER, closed_at: null, duration_seconds: null }
+
+    expect(textsOf(drawList([open], { ended: [OVER] }), '.incident.over .span')).toHaveLength(1)
+    expect(textsOf(drawList([open], { ended: [OVER], route }), '.incident')).toEqual([])
+  })
+
   test('loads what its address asks for', async () => {
     const asked: unknown[] = []
     const sources = { incidents: async (filter: unknown) => void asked.push(filter) } as unknown as Sources

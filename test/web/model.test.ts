@@ -4,7 +4,15 @@ import { publicMessage } from '../../src/http/status-views.ts'
 import { planAt } from '../../web/views/events.ts'
 import { age, duration, latency, unbroken } from '../../web/views/format.ts'
 import { incidentSentence, incidentTime } from '../../web/views/incident-sentence.ts'
-import { applyEvent, applyIncident, atHead, networksWorstFirst, worstFirst, worstHead } from '../../web/views/model.ts'
+import {
+  applyEnd,
+  applyEvent,
+  applyIncident,
+  atHead,
+  networksWorstFirst,
+  worstFirst,
+  worstHead,
+} from '../../web/views/model.ts'
 import { verdictSentence } from '../../web/views/verdict-sentence.ts'
 import { titleOf } from '../../web/views/words.ts'
 import { aNetwork, anEndpoint, anIncident, aStatus } from './views.ts'
@@ -80,6 +88,16 @@ test('an incident is sorted by time, updated in place, and removed once closed o
   expect(applyIncident([young, old], worse)).toEqual([young, worse])
   expect(applyIncident([young, old], { ...old, closed_at: '2026-01-01T00:06:00.000Z' })).toEqual([young])
   expect(applyIncident([young, old], { ...young, absorbed_by: 'x' })).toEqual([old])
+})
+
+test('an incident that has ended is kept aside until it is open again', () => {
+  const closed = anIncident('a', { closed_at: '2026-01-01T00:05:00.000Z' })
+  const absorbed = anIncident('b', { absorbed_by: 'a' })
+
+  const ended = applyEnd(applyEnd(applyEnd([], closed), anIncident('c')), absorbed)
+
+  expect(ended).toEqual([absorbed, closed])
+  expect(applyEnd(ended, anIncident('a'))).toEqual([absorbed])
 })
 
 test('maintenance runs from its first moment up to its last', () => {

@@ -36,7 +36,7 @@ function who({ data: { incident }, status }: Model<IncidentData>): string {
 /** Draws the incident of the latest event, with the loaded changes and charts. */
 function draw(model: Model<IncidentData>): TemplateResult {
   const { data, settings, nowMs, status } = model
-  const latest = model.incidents.find(({ id }) => id === data.incident.id)
+  const latest = [...model.incidents, ...(model.ended ?? [])].find(({ id }) => id === data.incident.id)
   const known = { ...data.incident, ...latest }
   const incident = status === null ? known : asOfNow(known, status)
   const { network, endpoint, state, closed_at: closedAt, absorbed_by: absorbedBy } = incident

@@ -65,13 +65,16 @@ function draw(model: Model<IncidentListView>): TemplateResult {
   `
 }
 
-/** Adds incidents from events since the list was loaded; only the first page can have new ones. */
-function withNews({ data, incidents, route, contact, nowMs }: Model<IncidentListView>): readonly IncidentSummaryView[] {
+/** Adds incidents from events since the list was loaded, and those that have ended; only the first page can have new ones. */
+function withNews(model: Model<IncidentListView>): readonly IncidentSummaryView[] {
+  const { data, incidents, ended = [], route, contact, nowMs } = model
   if (contact.kind !== 'live') return data.incidents
-  const open = new Map(incidents.map((incident) => [incident.id, incident]))
-  const known = data.incidents.map((incident) => open.get(incident.id) ?? incident)
-  if (route.query.cursor !== undefined) return known
+  const latest = new Map([...ended, ...incidents].map((incident) => [incident.id, incident]))
   const asked = incidentQuery(route, nowMs)
+  const known = data.incidents
+    .map((incident) => latest.get(incident.id) ?? incident)
+    .filter(({ closed_at: closedAt }) => closedAt === null || asked.open !== true)
+  if (route.query.cursor !== undefined) return known
   const news = incidents.filter(
     (incident) => known.every(({ id }) => id !== incident.id) && isAskedFor(incident, asked),
   )

@@ -39,8 +39,24 @@ export function applyIncident(
   news: IncidentSummaryView,
 ): readonly IncidentSummaryView[] {
   const others = open.filter(({ id }) => id !== news.id)
-  if (news.closed_at !== null || news.absorbed_by !== null) return others
+  if (hasEnded(news)) return others
   return [...others, news].sort((a, b) => Date.parse(b.opened_at) - Date.parse(a.opened_at))
+}
+
+/** Merges a changed incident into those that have ended, latest first: what a view has loaded shows them as open. */
+export function applyEnd(
+  ended: readonly IncidentSummaryView[],
+  news: IncidentSummaryView,
+): readonly IncidentSummaryView[] {
+  const others = ended.filter(({ id }) => id !== news.id)
+  return hasEnded(news) ? [news, ...others].slice(0, MOST_ENDED) : others
+}
+
+/** Views load again within seconds. */
+const MOST_ENDED = 200
+
+function hasEnded({ closed_at: closedAt, absorbed_by: absorbedBy }: IncidentSummaryView): boolean {
+  return closedAt !== null || absorbedBy !== null
 }
 
 const BADNESS: Record<StateView, number> = { down: 0, degraded: 1, unknown: 2, maintenance: 3, up: 4 }

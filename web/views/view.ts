@@ -46,6 +46,8 @@ export interface Model<Data = unknown> {
   readonly orderedBy?: Pick<Model, 'status' | 'incidents'>
   /** Open incidents, newest first. */
   readonly incidents: readonly IncidentSummaryView[]
+  /** Incidents that events have closed, or made part of others. */
+  readonly ended?: readonly IncidentSummaryView[]
   readonly contact: Contact
   /**
    * The daemon's clock by its last message, so that a wrong clock of the browser makes no age wrong. It stops while the
