@@ -201,7 +201,10 @@ export const METRICS = {
   scheduler_skips_total: counter(['reason'], `Polls that were skipped. Reasons: ${SKIP_REASONS.join(', ')}.`),
   scheduler_last_round_timestamp_seconds: gauge([], 'When the scheduler last looked for due endpoints.'),
   clock_jumps_total: counter(['direction'], 'Jumps of the wall clock relative to the monotonic clock.'),
-  observer_impaired: gauge([], '1 while Heartline itself has a problem that keeps it from judging nodes.'),
+  observer_impaired: gauge(
+    [],
+    '1 while Heartline itself has a problem: it cannot judge nodes, or cannot store what it finds.',
+  ),
   uncaught_errors_total: counter(
     ['source'],
     `Errors that nothing handled, logged with their stack. Sources: ${ERROR_SOURCES.join(', ')}. An exception that is no system error ends the process.`,

@@ -10,7 +10,7 @@ const ENDS_AFTER_MS = 30_000
 /** After a suspension, overdue polls are run within an interval, which is nothing to tell. */
 const TOLD_LATE_MS = 60_000
 const POLLS_LATE = 'polls are late: `poll.concurrency` is too low, or this machine too slow'
-const PREFIX = 'Heartline itself is impaired and cannot judge nodes: '
+const PREFIX = 'Heartline itself is impaired: '
 
 /** Follows whether Heartline itself is impaired, and notifies once when that begins and once when it ends. */
 export function createImpairmentWatch({ clock, trouble, polls, member }: ImpairmentDeps) {
