@@ -10,6 +10,8 @@ export function joinTabs<News>({ name, lead, receive, whole }: TabsOptions<News>
   const stopped = new AbortController()
   let leading: AbortController | null = null
   let unanswered: ReturnType<typeof setTimeout> | undefined
+  /** The answer is large, and one is enough for all changes that come before it. */
+  let isAsking = false
 
   function post(message: Message<News>): void {
     if (!stopped.signal.aborted) channel.postMessage(message)
@@ -66,7 +68,14 @@ export function joinTabs<News>({ name, lead, receive, whole }: TabsOptions<News>
 
   return {
     tell: (news) => post({ news }),
-    askWhole: sayHello,
+    askWhole() {
+      if (isAsking) return
+      isAsking = true
+      setTimeout(() => {
+        isAsking = false
+      }, UNANSWERED_MS)
+      sayHello()
+    },
     mayStream: () => true,
     stop() {
       stopped.abort()

@@ -180,7 +180,7 @@ export interface Cluster {
   pollToken(network: string): number | null
   /** Of the lease to keep a network's incidents. */
   keeperToken(network: string): number | null
-  /** Whether no other member can have claimed that lease yet, by the monotonic clock. */
+  /** Whether no other member can have claimed that lease yet, by the clocks of this machine. */
   mayKeep(network: string): boolean
   /** Whether the votes of the others were read once. */
   readonly hasRead: boolean

@@ -202,8 +202,10 @@ export const ConfigFile = z.strictObject(
       timeout: s
         .duration({ description: 'Deadline of one request, including all attempts.' }, { max: '10m' })
         .prefault('10s'),
-      // Seven eighths of the memory for incoming bodies; the rest is for callers that hold little of it.
-      body_limit: s.size({ description: 'Maximum size of a request body, at most 56 MiB.' }, '56MiB').prefault('1MiB'),
+      // The memory for incoming bodies. An eighth of it is for callers that hold little, if there are several.
+      body_limit: s
+        .size({ description: 'Maximum size of a request body; with several callers 56 MiB fit.' }, '64MiB')
+        .prefault('1MiB'),
       batch_limit: s
         .whole({ description: 'Maximum number of requests in one JSON-RPC batch.' }, 1, 10_000)
         .prefault(100),

@@ -63,6 +63,10 @@ export class FairQueue<T> {
     this.#size++
   }
 
+  has(caller: string | null): boolean {
+    return this.#byCaller.has(caller)
+  }
+
   /** Returns whether the item was waiting. */
   delete(item: T): boolean {
     for (const [caller, items] of this.#byCaller) {

@@ -92,7 +92,7 @@ export function createGatewayService(deps: GatewayServiceDeps): GatewayService {
     next: forwarder,
     clock,
     callerHeights,
-    isQueueing: (network) => forwarder.isQueueing(network),
+    isQueueing: (request) => forwarder.isQueueing(request),
     onCoalesced: (network) => metrics.coalesced(network),
   })
   const cache = createCache({ next: coalescer, board, clock, callerHeights })

@@ -7,7 +7,6 @@ import type { Board } from '../state/board.ts'
 import type { HistoryBucket, Store } from '../store/store.ts'
 import type { IncidentSource } from './incident-source.ts'
 import { createKeptReading } from './kept-reading.ts'
-import { CELL_MS, firstKnownMinute } from './known-history.ts'
 import { type CompressibleText, compressible, sendTagged, tagOf } from './negotiation.ts'
 import { time, timeOrNull } from './rfc3339.ts'
 import { type App, json, NOT_MODIFIED, NoQuery, operation, problem } from './route.ts'
@@ -57,17 +56,19 @@ export function createDaySource({ board, scopes, store, clock, log }: DaySourceD
 
   async function rowOf(endpoint: EndpointKey, from: UnixMs, to: UnixMs): Promise<StripParts['row']> {
     const buckets = await store.history({ endpoint, from, to, stepMs: DAY_MS })
-    const first = buckets.findIndex(({ upMs, degradedMs, downMs }) => upMs + degradedMs + downMs > 0)
-    const knownFrom = await firstKnownOf(endpoint, buckets[first], to)
+    const first = buckets.findIndex(isKnown)
+    // On the oldest day shown, unknown time is a gap: what was before is not known.
+    const knownFrom = first < 1 ? 0 : await firstKnownOf(endpoint, buckets[first], to)
     return buckets.map((bucket, at) => (first === -1 || at < first ? 'before' : knownSince(bucket, knownFrom)))
   }
 
-  /** When the first known day begins: at its first poll, rather than at midnight. */
+  /** When the first known day begins: at its first poll, rather than at midnight. Old days are known by the hour. */
   async function firstKnownOf(endpoint: EndpointKey, day: HistoryBucket | undefined, to: UnixMs): Promise<UnixMs> {
     if (day === undefined || day.unknownMs === 0) return 0
     const end = Math.min(to, day.start + DAY_MS)
-    const cells = await store.history({ endpoint, from: day.start, to: end, stepMs: CELL_MS })
-    return (await firstKnownMinute(store, endpoint, cells, end)) ?? 0
+    const hours = await store.history({ endpoint, from: day.start, to: end, stepMs: HOUR_MS })
+    const known = hours.find(isKnown)
+    return known === undefined ? 0 : known.start + known.unknownMs
   }
 
   async function incidentsSince(from: UnixMs, to: UnixMs, source: IncidentSource): Promise<DaysView['incidents']> {
@@ -108,12 +109,15 @@ interface DaySourceDeps {
   readonly log: Log
 }
 
+const isKnown = ({ upMs, degradedMs, downMs }: HistoryBucket) => upMs + degradedMs + downMs > 0
+
 interface Written {
   readonly view: DaysView
   readonly body: CompressibleText
   readonly etag: string
 }
 
+const HOUR_MS = 3_600_000
 const DAY_MS = 86_400_000
 const DAYS = 90
 const READ_EVERY_MS = 300_000

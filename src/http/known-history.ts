@@ -25,15 +25,16 @@ export function createKnownHistory(store: Pick<Store, 'history'>) {
     first: UnixMs | null,
     to: UnixMs,
   ): Promise<UnixMs | null> {
-    const all = [...cells.values()]
-    const start = all.find(isKnownAtAll)?.start
+    const start = [...cells.values()].find(isKnownAtAll)?.start
     if (start === first) return first
     if (first !== null) {
       const from = Math.floor((first - LONGEST_PAST_MS) / DAY_MS) * DAY_MS
       const days = from < 0 ? [] : await store.history({ endpoint, from, to: first, stepMs: DAY_MS })
       if (days.some(isKnownAtAll)) return from
     }
-    return firstKnownMinute(store, endpoint, all, to)
+    if (start === undefined) return null
+    const minutes = await store.history({ endpoint, from: start, to: Math.min(to, start + CELL_MS), stepMs: MINUTE_MS })
+    return minutes.find(isKnownAtAll)?.start ?? start
   }
 
   return {
@@ -43,19 +44,6 @@ export function createKnownHistory(store: Pick<Store, 'history'>) {
       known = pasts
     },
   }
-}
-
-/** When the history of these cells begins, to the minute; `null` if nothing is known in them. */
-export async function firstKnownMinute(
-  store: Pick<Store, 'history'>,
-  endpoint: EndpointKey,
-  cells: readonly HistoryBucket[],
-  to: UnixMs,
-): Promise<UnixMs | null> {
-  const start = cells.find(isKnownAtAll)?.start
-  if (start === undefined) return null
-  const minutes = await store.history({ endpoint, from: start, to: Math.min(to, start + CELL_MS), stepMs: MINUTE_MS })
-  return minutes.find(isKnownAtAll)?.start ?? start
 }
 
 export interface Past {

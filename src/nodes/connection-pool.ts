@@ -129,9 +129,7 @@ export function createConnectionPool({ address, clock, lookup, maxConnections }:
     },
     drop,
     closeIdle,
-    get isQueueing() {
-      return waiting.size > 0
-    },
+    isQueueing: (caller) => waiting.has(caller),
     limit(next) {
       inUse.max = next
       for (const connection of idle.splice(0, Math.max(0, all.size - next))) destroy(connection)
@@ -168,8 +166,8 @@ export interface ConnectionPool {
   closeIdle(): void
   limit(maxConnections: number): void
   readonly tlsNotAfter: UnixMs | null
-  /** Whether requests wait for a connection. */
-  readonly isQueueing: boolean
+  /** Whether requests of the caller wait for a connection. */
+  isQueueing(caller: string | null): boolean
   /** Lets pending requests finish, then closes all connections. */
   retire(): void
   /** Aborts pending requests and closes all connections. */

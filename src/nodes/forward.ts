@@ -35,7 +35,7 @@ export function createNodeForwarder({
         })
       })
     },
-    isQueueing: (address) => transport.isQueueing(address),
+    isQueueing: (address, caller) => transport.isQueueing(address, caller),
     retain: (addresses) => transport.retain(addresses, true),
     close() {
       transport.close()
@@ -48,8 +48,8 @@ export function createNodeForwarder({
 export interface NodeForwarder {
   /** Gives up after `withinMs`, or when `cancel` aborts. */
   forward(address: NodeAddress, request: TransportRequest, withinMs: number, cancel: CancelSignal): Promise<Forwarded>
-  /** Whether requests wait for a connection to this address. */
-  isQueueing(address: NodeAddress): boolean
+  /** Whether requests of the caller wait for a connection to this address. */
+  isQueueing(address: NodeAddress, caller: string | null): boolean
   /** Closes all connections except those to these addresses, once their pending requests have ended. */
   retain(addresses: readonly NodeAddress[]): void
   close(): Promise<void>

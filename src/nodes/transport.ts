@@ -113,7 +113,7 @@ export function createTransport({
     },
 
     tlsNotAfter: (address) => pools.get(address.connectionKey)?.tlsNotAfter ?? null,
-    isQueueing: (address) => pools.get(address.connectionKey)?.isQueueing === true,
+    isQueueing: (address, caller) => pools.get(address.connectionKey)?.isQueueing(caller) === true,
     limit(next) {
       limit = next
       for (const pool of pools.values()) pool.limit(next)
@@ -140,8 +140,8 @@ export interface Transport {
   exchange(address: NodeAddress, request: TransportRequest, deadline: Deadline, done: (result: Exchanged) => void): void
   /** Expiry of the last certificate seen at this address. */
   tlsNotAfter(address: NodeAddress): UnixMs | null
-  /** Whether requests wait for a connection to this address. */
-  isQueueing(address: NodeAddress): boolean
+  /** Whether requests of the caller wait for a connection to this address. */
+  isQueueing(address: NodeAddress, caller: string | null): boolean
   /** Sets the maximum number of connections per origin. */
   limit(maxConnections: number): void
   /** Closes all connections except those to these addresses; `gently` lets pending requests finish first. */

@@ -115,17 +115,20 @@ function join(earlier: Spooled, later: Spooled): Spooled | null {
 const LARGE_PAGES = 4096
 
 function createSpool(path: string, onClose: () => void): Spool {
-  let file = fileAt(path)
+  /** `null`: it is made when it is needed. */
+  let file: ReturnType<typeof fileAt> | null = fileAt(path)
   let { rows, batches } = file.total.get() as { rows: number; batches: number }
   /** The batches up to here are removed, although the file could not be written. */
   let removedTo = 0
 
+  const opened = () => (file ??= fileAt(path))
+
   function startAnew(): void {
     // Throws before the file is closed if it may not be deleted.
     rmSync(path)
-    file.db.close()
+    file?.db.close()
+    file = null
     for (const part of ['-wal', '-shm']) rmSync(`${path}${part}`, { force: true })
-    file = fileAt(path)
     removedTo = 0
   }
 
@@ -138,13 +141,14 @@ function createSpool(path: string, onClose: () => void): Spool {
     },
     add({ polls, events }, registrations) {
       const bytes = Buffer.from(polls.buffer, polls.byteOffset, polls.byteLength)
-      file.insert.run(rowsOf(polls), bytes, JSON.stringify({ events, registrations }))
+      opened().insert.run(rowsOf(polls), bytes, JSON.stringify({ events, registrations }))
       rows += rowsOf(polls)
       batches++
     },
     oldest(atMost) {
       let joined: Spooled | null = null
-      for (const row of file.after.iterate(removedTo) as IterableIterator<Row>) {
+      if (batches === 0) return null
+      for (const row of opened().after.iterate(removedTo) as IterableIterator<Row>) {
         const next: Spooled | null = joined === null ? spooledOf(row) : join(joined, spooledOf(row))
         if (next === null) break
         joined = next
@@ -156,17 +160,17 @@ function createSpool(path: string, onClose: () => void): Spool {
       rows -= rowsOf(spooled.batch.polls)
       batches -= spooled.batches
       try {
-        file.remove.run(spooled.nth)
+        opened().remove.run(spooled.nth)
         removedTo = 0
       } catch {
         removedTo = spooled.nth
       }
       if (batches > 0) return
       // Batches that stay in the file would be written after later ones when the daemon starts again.
-      if (removedTo > 0 || (file.pages.get() as number) > LARGE_PAGES) startAnew()
+      if (removedTo > 0 || (opened().pages.get() as number) > LARGE_PAGES) startAnew()
     },
     close() {
-      file.db.close()
+      file?.db.close()
       onClose()
     },
   }

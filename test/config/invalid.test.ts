@@ -189,7 +189,7 @@ const EXPECTED: Readonly<Record<string, readonly string[]>> = {
   ],
   'public-url-not-http': ['gateway.public_url: expected an http(s) URL without user, query or fragment'],
   'body-limit-too-large': [
-    'gateway.body_limit: expected a size such as 64KiB, 64MiB, 10GiB or 500MB, above 0 and at most 56MiB',
+    'gateway.body_limit: expected a size such as 64KiB, 64MiB, 10GiB or 500MB, above 0 and at most 64MiB',
   ],
   'batch-limit-zero': ['gateway.batch_limit: expected a whole number from 1 to 10000'],
   'maintenance-neither': ['maintenance[0]: expected either schedule and duration, or from and until'],

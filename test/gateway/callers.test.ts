@@ -61,7 +61,7 @@ test('a reload takes an id away at once; who keeps the name keeps what is counte
   expect(callers.find(ID)?.rateLimiter?.take(3)).toBe(0)
 })
 
-test('a caller among several may send a body of the largest size that can be configured, and no larger one', () => {
+test('a caller among several may send a body of 56 MiB, as documented, and no larger one', () => {
   const callers = callersOf(settings('wallet', ID), settings('shop', 'shop-0123456789abcdef'))
   const memory = new BodyMemory(callers)
   const largest = parseSize('56MiB') ?? 0

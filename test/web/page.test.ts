@@ -453,6 +453,7 @@ describe.runIf(hasChromium)('the page in Chromium', () => {
       expect([path, leading, await page.locator('.badges').count()]).toEqual([path, [], 0])
     }
     await page.keyboard.press('Control+k')
+    await page.locator('.palette [role=option]').first().waitFor()
     await page.keyboard.type('storedeg')
     await page.locator('.palette [role=option]', { hasText: 'HeartlineStoreDegraded' }).waitFor()
 

@@ -120,7 +120,7 @@ describe.runIf(hasChromium)('silences and notes in Chromium', () => {
     await other.clock.install()
     await other.goto(page.url())
     await other.locator('.lamp.on').waitFor()
-    await other.clock.pauseAt(Date.now() + 1000)
+    await other.clock.pauseAt(Date.now() + 8000)
     await hide(other, true)
     const told = other.evaluate(
       () => new Promise((resolve) => new BroadcastChannel('heartline').addEventListener('message', resolve)),
@@ -162,8 +162,10 @@ describe.runIf(hasChromium)('silences and notes in Chromium', () => {
       await held[at]?.()
       await (await answered).finished()
     }
-
     await page.getByText('it is the disk').first().waitFor()
+    await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve))))
+
+    expect(await page.getByText('it is the disk').count()).toBeGreaterThan(0)
   })
 
   test('a half-written note does not follow to another incident', async () => {

@@ -100,7 +100,7 @@ export function createCoalescer(deps: CoalescerDeps): UpstreamHandler {
    */
   function mayFollow(request: UpstreamRequest, leader: UpstreamRequest): boolean {
     if (leader.deadlineAt > request.deadlineAt) return false
-    if (leader.share !== request.share && isQueueing?.(request.network) === true) return false
+    if (leader.share !== request.share && isQueueing?.(leader) === true) return false
     const awaited = lowestOf(leader)
     return awaited === null || awaited <= (lowestOf(request) ?? -1)
   }
@@ -134,8 +134,8 @@ export interface CoalescerDeps {
   readonly next: UpstreamHandler
   readonly clock: Pick<Clock, 'monotonic'>
   readonly callerHeights: Pick<CallerHeights, 'get' | 'raise'>
-  /** Whether requests to the network wait for a connection, served one caller after the other. */
-  readonly isQueueing?: (network: string) => boolean
+  /** Whether requests of the same caller to the same network wait for a connection. */
+  readonly isQueueing?: (request: UpstreamRequest) => boolean
   /** Called when a request is answered with the reply to another one. */
   readonly onCoalesced?: (network: string, operation: OperationName) => void
   readonly maxFlights?: number

@@ -28,6 +28,8 @@ export class FailoverLoop {
   #connected = 0
   /** The time of attempts, and of waiting for a height. */
   #nodeMs = 0
+  /** An endpoint was left to try, but too many requests are retried. */
+  #isOverBudget = false
   #tried: Upstream[] = []
   /** Endpoints that are not tried a second time. */
   readonly #failed: Upstream[] = []
@@ -58,7 +60,7 @@ export class FailoverLoop {
       const selected = this.#select(criteria, now)
       isNewRound = false
       if (selected === null) {
-        if (!this.#mayTryMore) break
+        if (!this.#mayTryMore || (this.#isOverBudget && this.#heights.tooLow === null)) break
         const retry = await this.#heights.mayRetry(this.#failed, this.#fallback.absences)
         this.#nodeMs += clock.monotonic() - now
         if (retry === 'no') break
@@ -92,7 +94,8 @@ export class FailoverLoop {
     if (!this.#mayTryMore || (this.#attempts > 0 && this.#tried.length >= MOST_ENDPOINTS)) return null
     const selected = this.#network.selector.select(criteria)
     if (selected === null || this.#attempts === 0) return selected
-    if (!isWithinBudget(this.#network, this.#retryReason, selected.upstream, now)) return null
+    this.#isOverBudget = !isWithinBudget(this.#network, this.#retryReason, selected.upstream, now)
+    if (this.#isOverBudget) return null
     this.#deps.onRetry?.(this.#network.name, this.#retryReason)
     return selected
   }
@@ -107,7 +110,7 @@ export class FailoverLoop {
   /** If there is an answer already, a second opinion must not use all the remaining time. */
   #leavesTimeForAnother({ upstream }: RankedUpstream, criteria: SelectionCriteria): boolean {
     if (this.#hasAnswer) return true
-    return this.#tried.length + 1 < MOST_ENDPOINTS && this.#network.selector.hasAnother(upstream, criteria)
+    return this.#tried.length + 1 < MOST_ENDPOINTS && this.#network.selector.hasAnother(upstream, criteria, ATTEMPT_MS)
   }
 
   /** All requests to nodes. */

@@ -2,7 +2,7 @@ import type { ChainEvent } from '../../core/verdict/network-view.ts'
 import { createNodeForwarder } from '../../nodes/forward.ts'
 import type { Board } from '../../state/board.ts'
 import type { ChainRollbacks } from '../chain-rollbacks.ts'
-import type { UpstreamHandler } from '../upstream-request.ts'
+import type { UpstreamHandler, UpstreamRequest } from '../upstream-request.ts'
 import { attempt } from './attempt.ts'
 import { FailoverLoop, type FailoverLoopDeps } from './failover-loop.ts'
 import { NO_ENDPOINT, rejected } from './reply.ts'
@@ -44,8 +44,8 @@ export function createForwarder(deps: ForwarderDeps): Forwarder {
     chainMoved(network, event) {
       if (event.kind === 'reorged') staleAnswers.dropBlocksFrom(network, event.shard, event.height)
     },
-    isQueueing: (network) =>
-      upstreams.network(network)?.upstreams.some(({ address }) => nodes.isQueueing(address)) === true,
+    isQueueing: ({ network, share }) =>
+      upstreams.network(network)?.upstreams.some(({ address }) => nodes.isQueueing(address, share ?? null)) === true,
     overview: (network) => upstreams.network(network)?.selector.overview() ?? [],
     async close() {
       upstreams.close()
@@ -59,8 +59,8 @@ export interface Forwarder extends UpstreamHandler {
   retarget(targets: readonly UpstreamTarget[]): void
   /** The monitor saw an endpoint's chain regress or reorganise. */
   chainMoved(network: string, event: ChainEvent): void
-  /** Whether requests wait for a connection to an endpoint of the network. */
-  isQueueing(network: string): boolean
+  /** Whether requests of the same caller wait for a connection to an endpoint of the network. */
+  isQueueing(request: Pick<UpstreamRequest, 'network' | 'share'>): boolean
   /** In the current routing order, then the excluded endpoints; empty for an unknown network. */
   overview(network: string): readonly EndpointOverview[]
   close(): Promise<void>

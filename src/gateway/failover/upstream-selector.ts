@@ -72,12 +72,12 @@ export function createUpstreamSelector({ network, board, clock, upstreamOf }: Up
       return unhealthy.find(usable) ?? unresponsive.find(usable) ?? lastResort(all, query)
     },
 
-    hasAnother(upstream, criteria) {
+    hasAnother(upstream, criteria, inMs) {
       const { healthy, unhealthy, unresponsive } = current()
       const { need, isRead } = criteria
       if (!isRead || need.kind === 'endpoint') return false
-      // An endpoint that is behind may have caught up by then.
-      const query = { criteria, shard: shardOf(need), now: clock.monotonic(), standing: isAnyHeight }
+      // By then an endpoint that is behind may have caught up, and a pause may have ended.
+      const query = { criteria, shard: shardOf(need), now: clock.monotonic() + inMs, standing: isAnyHeight }
       const isOther = (ranked: RankedUpstream) => ranked.upstream !== upstream && isUsable(ranked.upstream, query)
       if (healthy.some(isOther) || unhealthy.some(isOther)) return true
       return unresponsive.some((ranked) => ranked.upstream === upstream) && unresponsive.some(isOther)
@@ -133,8 +133,8 @@ export function createUpstreamSelector({ network, board, clock, upstreamOf }: Up
 export interface UpstreamSelector {
   /** `null` if no endpoint is left to try. */
   select(criteria: SelectionCriteria): RankedUpstream | null
-  /** Whether another endpoint, which is likely to answer or as bad as this one, is left to try if this one fails. */
-  hasAnother(upstream: Upstream, criteria: SelectionCriteria): boolean
+  /** Whether another endpoint, which is likely to answer or as bad as this one, is left to try if this one fails by then. */
+  hasAnother(upstream: Upstream, criteria: SelectionCriteria, inMs: number): boolean
   /** Time until the first rate-limited endpoint that can serve this is usable; `null` without rate limits. */
   rateLimitedForMs(criteria: Pick<SelectionCriteria, 'need' | 'isRead' | 'proxiesOnly'>): number | null
   /** The highest block of all endpoints on this chain, including unusable ones; `null` if unknown. */

@@ -106,7 +106,7 @@ export function createRetainer({ database, partitions, retention, maxSizeBytes, 
       days++
     }
     if (days > 0) log.warn({ days }, 'the database is larger than store.max_size: the oldest days of polls are dropped')
-    else
+    else if (!signal.aborted)
       log.warn(
         {},
         'the database is larger than store.max_size, but holds no polls of earlier days that could be dropped',

@@ -109,7 +109,10 @@ export function createSpooledWriter(deps: SpooledWriterDeps) {
     while (!ending.signal.aborted) {
       // One that is rejected is dropped alone.
       const next = spool.oldest(rejections === 0 ? BATCH_ROWS : 1)
-      if (next === null) return
+      if (next === null) {
+        trouble = null
+        return
+      }
       const failed = await replayOne(next, spool)
       trouble = failed?.trouble ?? null
       if (failed === null) rejections = 0
