@@ -139,13 +139,14 @@ describe('branches', () => {
 
   test('a further block is requested only where the reported ones cannot be compared, and never above the head', () => {
     const { branches, round, report } = scene(['a', 'b', 'c'])
-    expect(branches.heightToCompare('a', [1000, 999])).toBeNull()
+    const blocks = (...heights: readonly number[]) => heights.map((at) => ({ height: at, hash: ours(at) }))
+    expect(branches.heightToCompare('a', blocks(1000, 999))).toBeNull()
     round()
-    expect(branches.heightToCompare('a', [1000, 999])).toBeNull()
+    expect(branches.heightToCompare('a', blocks(1000, 999))).toBeNull()
 
     report('a', ours)
-    expect(branches.heightToCompare('b', [1050, 1049])).toBe(1000)
-    expect(branches.heightToCompare('b', [900, 899])).toBeNull()
+    expect(branches.heightToCompare('b', blocks(1050, 1049))).toBe(1000)
+    expect(branches.heightToCompare('b', blocks(900, 899))).toBeNull()
   })
 
   test('a step of the wall clock changes nothing', () => {

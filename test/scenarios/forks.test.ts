@@ -136,6 +136,28 @@ describe('a minority', () => {
     expect(accused(stage)).toEqual(['c'])
   })
 
+  test.each([2000, 12 * SECOND])(
+    'is found also if half of the endpoints are polled twice as often: blocks every %i ms',
+    async (blockTimeMs) => {
+      for (const name of ['a', 'b', 'c', 'd']) {
+        const intervalMs = 5 * SECOND
+        const slow = { intervalMs: 2 * intervalMs, livenessIntervalMs: 2 * intervalMs }
+        const stage = stageOf(
+          [],
+          { endpoints: [{ name: 'a', ...slow }, 'b', { name: 'c', ...slow }, 'd'] },
+          { blockTimeMs, intervalMs },
+        )
+        await stage.pass(MINUTE)
+        part(stage, [name])
+
+        await stage.pass(MINUTE)
+
+        expect([name, stage.codes(key(name))]).toEqual([name, ['forked']])
+        expect(accused(stage)).toEqual([name])
+      }
+    },
+  )
+
   test('that does not advance on its branch is forked and lagging', async () => {
     const stage = stageOf(NAMES)
     await stage.pass(5 * MINUTE)

@@ -1,5 +1,12 @@
 import type { UnixMs } from '../time.ts'
-import { type Block, type Branch, createBlockReports, type HeightReports, type Reporter } from './block-reports.ts'
+import {
+  type Block,
+  type BlockReports,
+  type Branch,
+  createBlockReports,
+  type HeightReports,
+  type Reporter,
+} from './block-reports.ts'
 import { decisionOf, type Fork, isMinority, isRepeated, sidesOf } from './branch-votes.ts'
 import { type CommonHeightDeps, createCommonHeight } from './common-height.ts'
 import { createDispute } from './dispute.ts'
@@ -32,8 +39,8 @@ export interface Branches {
   blocksAt(height: number): readonly Branch<unknown>[]
   /** Whether an endpoint with a head at this height may have to report an older block too. */
   mayNeedComparison(height: number): boolean
-  /** Height of a further block that an endpoint must report; `null` if these heights are enough to compare it. */
-  heightToCompare(endpoint: string, heights: readonly number[]): number | null
+  /** Height of a further block that an endpoint must report; `null` if these blocks are enough to compare it. */
+  heightToCompare(endpoint: string, blocks: readonly Block[]): number | null
   shift(ms: number): void
 }
 
@@ -199,12 +206,12 @@ export function createBranches(deps: BranchesDeps): Branches {
     mayNeedComparison: (height) =>
       common.height !== null && answering() >= 2 && (height > common.height || height < (agreedHeight() ?? 0)),
 
-    heightToCompare(endpoint, heights) {
+    heightToCompare(endpoint, blocks) {
       const { height } = common
+      const heights = blocks.map((block) => block.height)
       if (height === null || answering() < 2 || heights.includes(height)) return null
       const newest = Math.max(...heights)
-      if (newest > height)
-        return (reports.at(height)?.branches.length ?? 0) > 1 || isMissing(endpoint, heights) ? height : null
+      if (newest > height) return differ(reports, height, blocks) || isMissing(endpoint, heights) ? height : null
       const isBehind = newest < (agreedHeight() ?? 0) && !isComparable(endpoint, heights)
       if (!isBehind) return null
       const below = [...reports.all()].filter((all) => all.height < newest && isComparable(endpoint, [all.height]))
@@ -228,6 +235,15 @@ function newestOf(all: Iterable<Reports>, isReached: (height: number) => boolean
   let newest: Reports | null = null
   for (const one of all) if (one.height > (newest?.height ?? -1) && isReached(one.height)) newest = one
   return newest
+}
+
+/**
+ * Whether blocks differ at the common height, or one of these from another at its height, where too few may have one to
+ * decide which is the majority's.
+ */
+function differ({ at }: Pick<BlockReports<unknown>, 'at'>, common: number, blocks: readonly Block[]): boolean {
+  if ((at(common)?.branches.length ?? 0) > 1) return true
+  return blocks.some(({ height, hash }) => at(height)?.branches.some((branch) => branch.hash !== hash) === true)
 }
 
 /** The newest height of the latest poll. */

@@ -120,8 +120,7 @@ export function createChainView(initial: ChainViewOptions): ChainView {
   const lineage = createLineage(branches.blocksAt)
 
   function wantedOf(endpoint: string, head: Head, withParent: boolean): number | null {
-    const { height } = head
-    return branches.heightToCompare(endpoint, withParent ? [height, height - 1] : [height])
+    return branches.heightToCompare(endpoint, withParent ? [head, parentOf(head)] : [head])
   }
 
   function update(now: UnixMs): void {
