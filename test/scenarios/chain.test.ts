@@ -476,6 +476,19 @@ describe('an endpoint that does not advance', () => {
     expect(stage.open()).toEqual([])
   })
 
+  test('a halt that ends: an endpoint two blocks behind is not stalled until it has had the time to follow', async () => {
+    const stage = stageOf(THREE, { network: { blockTimeMs: MINUTE }, thresholds: { stallMs: 5 * MINUTE } })
+    await stage.pass(10 * MINUTE)
+    stage.halt('ethereum', true)
+    await stage.pass(HOUR)
+    stage.halt('ethereum', false)
+    stage.set(key('c'), { behind: 2 })
+    await stage.pass(10 * MINUTE)
+
+    expectOnly(stage)
+    expect(stage.halted('ethereum')).toBe(false)
+  })
+
   test('a network that cannot be polled for a while is not halted: failed polls report no heights', async () => {
     const stage = stageOf(TWO, { endpoint: { intervalMs: MINUTE }, thresholds: { failAfter: 3 } })
     await stage.pass(5 * MINUTE)

@@ -536,6 +536,25 @@ describe('a restart while the chain is halted', () => {
     },
   )
 
+  test.each(['a', 'b', 'c'])(
+    'blames no endpoint that answers while others have not yet, nor after a poll of %s failed',
+    async (dead) => {
+      for (const haltedMs of [30 * SECOND, 10 * MINUTE]) {
+        const first = createStage()
+        await first.pass(5 * MINUTE)
+        first.set(`ethereum/${dead}`, REFUSED)
+        first.halt('ethereum', true)
+        await first.pass(haltedMs)
+
+        const second = await killed(first, 10 * MINUTE)
+        await second.pass(5 * MINUTE)
+
+        expect(second.accused().filter(({ key }) => key !== `ethereum/${dead}`)).toEqual([])
+        expect(second.halted('ethereum')).toBe(true)
+      }
+    },
+  )
+
   test('does not blame the only endpoint that still answers', async () => {
     const first = createStage()
     await first.pass(2 * MINUTE)

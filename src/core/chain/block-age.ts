@@ -24,7 +24,7 @@ export function reasonForAge(
 ): ReasonForAge | null {
   if (!heads.isRecent(endpoint)) return null
   const stands = now - own.advancedAt >= options.stallMs
-  if (heads.recent.size === 1) return stands || isAloneForLong(options, heads, own, now) ? 'unmatched' : null
+  if (heads.recent.size === 1) return isAloneForLong(options, heads, own, now) ? 'unmatched' : null
   if (stands && isUnmatched(options, heads, endpoint, own)) return 'unmatched'
   // The block of one that stands was fresh when a chain halted that goes on now.
   if (lagConfirmed >= options.lagBlocks || (stands && wasFresh(own, options.stallMs))) return null
@@ -32,8 +32,8 @@ export function reasonForAge(
 }
 
 /**
- * It is the only one that answers, and the others have had the time to. If their blocks were old when they were first seen,
- * the chain's clock may be wrong.
+ * It is the only one that answers, and the others have had the time to. Unless it stands: if their blocks were old when they
+ * were first seen, the chain's clock may be wrong.
  */
 function isAloneForLong(
   { stallMs, recentMs }: BlockAgeOptions,
@@ -42,6 +42,7 @@ function isAloneForLong(
   now: UnixMs,
 ): boolean {
   if (aloneSince === null || now - aloneSince < recentMs) return false
+  if (now - own.advancedAt >= stallMs) return true
   for (const other of heads()) if (other !== own && !wasFresh(other, stallMs)) return false
   return true
 }

@@ -211,7 +211,7 @@ export function createChainView(initial: ChainViewOptions): ChainView {
         advancedAt,
         lagBlocks: Math.max(0, agreed.height - head.height),
         lagConfirmed,
-        stalledForMs: progress.advancedPastAt(head.height) - advancedAt >= options.stallMs ? now - advancedAt : null,
+        stalledForMs: progress.isStalled(seen) ? now - advancedAt : null,
         ageMs: isByAge ? Math.max(0, now - head.timestamp) : null,
         isBehindHalf: reason === 'behind-half',
         branch: branches.standing(endpoint),

@@ -15,8 +15,8 @@ export interface Progress {
   noteAnswer(endpoint: string, advanced: boolean, seen: Pick<SeenHead, 'head' | 'advancedAt'>, at: UnixMs): void
   /** Call it after the reference head was updated. Detects an endpoint that advances while all others may be stuck. */
   updateLeader(endpoint: string, before: SeenHead | undefined, head: Head, at: UnixMs): void
-  /** When the chain was last seen to advance past this height: an endpoint at this height could have followed. */
-  advancedPastAt(height: number): UnixMs
+  /** Whether the chain has advanced past this head for `stallMs`, not counting a halt: an endpoint there could have followed. */
+  isStalled(seen: SeenHead): boolean
   /** Since when no endpoint advances although endpoints answer; `null` if one does, or if this is unknown. */
   haltedSince(now: UnixMs): UnixMs | null
   forget(endpoint: string): void
@@ -49,8 +49,8 @@ export function createProgress({ reference, pace, answering, options }: Progress
   let newestBy: string | null = null
   let newestAt = Number.NEGATIVE_INFINITY
   let otherAt = Number.NEGATIVE_INFINITY
-  /** Remains set until an endpoint advances, even if some endpoints stop answering in the meantime. */
-  let halted = false
+  /** When the chain was last seen to stand: a known halt lasts until a newer block, also while no endpoint answers. */
+  let stoodAt = Number.NEGATIVE_INFINITY
   /** Heights of endpoints that were ahead by more blocks than fit between the timestamps, and have not gone back since. */
   const impossible = new Map<string, number>()
 
@@ -99,11 +99,11 @@ export function createProgress({ reference, pace, answering, options }: Progress
 
     updateLeader,
 
-    advancedPastAt(height) {
+    isStalled({ head: { height }, advancedAt }) {
       const agreed = reference.current
       const byLeader = leader !== null && leader.height > height ? leader.advancedAt : Number.NEGATIVE_INFINITY
       const byAll = agreed !== null && agreed.height > height ? agreed.advancedAt : Number.NEGATIVE_INFINITY
-      return Math.max(byLeader, byAll)
+      return Math.max(byLeader, byAll) - Math.max(advancedAt, stoodAt) >= options.stallMs
     },
 
     haltedSince(now) {
@@ -111,8 +111,10 @@ export function createProgress({ reference, pace, answering, options }: Progress
       // Silence is not a halt: two endpoints must have answered without a new block, one of them after `stallMs`.
       const isReported = newestAt - latest >= options.stallMs
       const byTwo = otherAt > latest && answering() >= 2
-      halted = isReported && (byTwo || (halted && answering() >= 1))
-      return halted ? latest : null
+      const isKnown = stoodAt >= latest && answering() >= 1
+      if (!isReported || !(byTwo || isKnown)) return null
+      stoodAt = newestAt
+      return latest
     },
 
     forget(endpoint) {
@@ -134,13 +136,14 @@ export function createProgress({ reference, pace, answering, options }: Progress
     },
 
     restoreHalt() {
-      halted = true
+      stoodAt = lastAdvanceAt
     },
 
     shift(ms) {
       lastAdvanceAt += ms
       newestAt += ms
       otherAt += ms
+      stoodAt += ms
       if (leader !== null) leader.advancedAt += ms
     },
   }
