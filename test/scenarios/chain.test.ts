@@ -250,6 +250,22 @@ describe('an endpoint behind the others', () => {
     }
   })
 
+  test('that dies too leaves the reference head to the last one that answers', async () => {
+    const stage = stageOf(THREE)
+    await stage.pass(5 * MINUTE)
+    stage.set(key('a'), { failure: { kind: 'refused' } })
+    await stage.pass(8 * HOUR)
+    stage.set(key('b'), { behind: 2000 })
+    await stage.pass(5 * MINUTE)
+    stage.set(key('b'), { failure: { kind: 'refused' } })
+
+    for (let polls = 0; polls < 60; polls++) {
+      await stage.pass(INTERVAL)
+      expect([polls, (stage.reference('ethereum') ?? 0) >= stage.height('ethereum') - 1]).toEqual([polls, true])
+    }
+    expectOnly(stage, 'a', 'b')
+  })
+
   test.each([400, 2000, BLOCK, MINUTE])(
     'no endpoint is late because of when it is polled: blocks every %i ms, polled every 1, 10, 15 and 60 s, with slow answers',
     async (blockTimeMs) => {

@@ -48,7 +48,6 @@ export function createReferenceHead(deps: ReferenceOptions): ReferenceHead {
   const { heads, pace, options } = deps
   const higherOfTwo = createTwoEndpointRule(deps)
   let current: AgreedHead | null = null
-  let past: { readonly height: number; readonly reachedAt: UnixMs } | null = null
   let hasChanged = false
   /** An endpoint reported a different block at the reference height. */
   let isDisputed = false
@@ -103,12 +102,6 @@ export function createReferenceHead(deps: ReferenceOptions): ReferenceHead {
     return height + options.lagBlocks + maxBlocksIn(now - advancedAt, options.blockTimeMs)
   }
 
-  /** The highest block now, by the time since an endpoint reached this height, which all known heads give. */
-  function highestSince(height: number, now: UnixMs): number {
-    if (past?.height !== height) past = { height, reachedAt: reachedAt(height) ?? 0 }
-    return height + options.lagBlocksDown + maxBlocksIn(now - past.reachedAt, options.blockTimeMs)
-  }
-
   function agreedHeight(endpoints: Iterable<string>, heights: HeightTally, now: UnixMs): number | null {
     if (heights.size === 2) {
       const expected = current?.isConfirmed === true ? highestPossible(current, now) : 0
@@ -143,7 +136,7 @@ export function createReferenceHead(deps: ReferenceOptions): ReferenceHead {
 
     /**
      * Recent answers give the chain's present height, all known heads its past one. The higher one counts, but a single
-     * endpoint that answers at present cannot claim more blocks than fit into the elapsed time.
+     * endpoint that answers at present cannot claim more blocks than fit into the time since the last agreed head.
      */
     update(now, lastAdvanceAt) {
       const areTwo = heads.recent.size === 2 || heads.all.size === 2
@@ -157,12 +150,11 @@ export function createReferenceHead(deps: ReferenceOptions): ReferenceHead {
       }
       const areAllRecent = heads.recent.size === heads.all.size
       const present = areAllRecent ? earlier : (agreedHeight(heads.recentEndpoints(), heads.recent, now) ?? earlier)
-      const isPossible = heads.recent.size > 1 || present <= highestSince(earlier, now)
+      const isPossible = heads.recent.size > 1 || current === null || present <= highestPossible(current, now)
       setHeight(present > earlier && isPossible ? present : earlier, now, lastAdvanceAt)
     },
 
     shift(ms) {
-      past = null
       if (current !== null) current = { ...current, advancedAt: current.advancedAt + ms }
     },
   }
