@@ -291,7 +291,11 @@ export function createStage(options: StageOptions = {}): Stage {
           ? []
           : wanted.map((asked) => ({
               ...asked,
-              hash: hashAt(node, asked.shard, asked.height),
+              hash: hashAt(
+                node.shard === undefined || node.shard === asked.shard ? node : {},
+                asked.shard,
+                asked.height,
+              ),
             })),
       liveness: of.checks.includes('liveness')
         ? failure !== null
