@@ -135,8 +135,8 @@ export function createReferenceHead(deps: ReferenceOptions): ReferenceHead {
     },
 
     /**
-     * Recent answers give the chain's present height, all known heads its past one. The higher one counts, but those that
-     * answer at present cannot claim more blocks than fit into the time since the last agreed head.
+     * Recent answers give the chain's present height, all known heads its past one. The higher one counts, but a single
+     * endpoint that answers at present cannot claim more blocks than fit into the time since the last agreed head.
      */
     update(now, lastAdvanceAt) {
       const areTwo = heads.recent.size === 2 || heads.all.size === 2
@@ -150,7 +150,7 @@ export function createReferenceHead(deps: ReferenceOptions): ReferenceHead {
       }
       const areAllRecent = heads.recent.size === heads.all.size
       const present = areAllRecent ? earlier : (agreedHeight(heads.recentEndpoints(), heads.recent, now) ?? earlier)
-      const isPossible = current === null || present <= highestPossible(current, now)
+      const isPossible = heads.recent.size > 1 || current === null || present <= highestPossible(current, now)
       setHeight(present > earlier && isPossible ? present : earlier, now, lastAdvanceAt)
     },
 
