@@ -291,8 +291,12 @@ describe('a restart', () => {
     const second = await start(config(['a', 'b']), { folder: first.folder })
 
     // On a busy machine the last result may no longer hold, and the state is unknown until the next poll.
-    await until(async () => (await second.endpoint('net', 'a')).state === 'down', 'a is still down')
-    expect(await second.endpoint('net', 'a')).toMatchObject({ state: 'down', since })
+    let seen = await second.endpoint('net', 'a')
+    await until(async () => {
+      seen = await second.endpoint('net', 'a')
+      return seen.state === 'down'
+    }, 'a is still down')
+    expect(seen).toMatchObject({ state: 'down', since })
     const query = `from=${new Date(stoppedAt + 700).toISOString()}&to=${new Date(startedAt).toISOString()}&step=1s`
     const { buckets } = JSON.parse((await second.get(`/api/v1/endpoints/net/a/history?${query}`)).text)
     for (const bucket of buckets) expect(bucket).toMatchObject({ up_seconds: 0, down_seconds: 0 })

@@ -108,6 +108,7 @@ describe.concurrent('our own network', () => {
         expect(seen).toEqual({
           states: ['unknown', 'unknown', 'unknown'],
           impaired: true,
+          judging: false,
           reasons: expect.arrayContaining([
             "none of 3 hosts can be reached: this machine's network seems to be gone",
           ]) as string[],

@@ -24,7 +24,7 @@ export interface EndpointView {
 
 export interface StatusView {
   readonly state: string
-  readonly observer: { readonly impaired: boolean; readonly reasons: readonly string[] }
+  readonly observer: { readonly impaired: boolean; readonly judging: boolean; readonly reasons: readonly string[] }
   readonly networks: readonly {
     readonly name: string
     readonly state: string

@@ -14,6 +14,7 @@ export interface Seen {
   readonly states: readonly string[]
   readonly reasons: readonly string[]
   readonly impaired: boolean
+  readonly judging: boolean
   readonly stateChanges: number
   readonly incidentsOpen: number
 }
