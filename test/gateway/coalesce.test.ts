@@ -168,6 +168,14 @@ describe('identical reads under way', () => {
     expect(asked.map(({ caller }) => caller)).toEqual(['a', 'b', 'c'])
   })
 
+  test('are shared by all but the caller whose own requests wait for a connection', async () => {
+    const { ask, asked } = scene({ isQueueing: ({ share }) => share === 'hog' })
+
+    for (const share of ['a', 'hog', 'b', 'c']) void ask(byNumber(7, { caller: share, share }))
+
+    expect(asked.map(({ caller }) => caller)).toEqual(['a'])
+  })
+
   test('are sent again after the answer: nothing is kept', async () => {
     const { ask, asked, answer } = scene()
     const first = ask(byNumber(7))

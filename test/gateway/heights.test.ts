@@ -415,6 +415,22 @@ describe('logs up to a block', () => {
 
     expect(replies.map(textOf)).toEqual(['all-failed', 'all-failed', 'all-failed'])
   })
+
+  test('fail at once when too many requests are retried, though another endpoint has the block', async () => {
+    const failing: Answering = (asked, response) => {
+      if (asked.method !== 'eth_getLogs') return at(1002)(asked, response)
+      response.statusCode = 500
+      return void response.end()
+    }
+    const [a, b] = [await startBareNode(failing), await startBareNode(failing)]
+    const { ask, poll } = await setting({ a, b }, FALLBACK_B)
+    await poll('a', 1002)
+    await poll('b', 1002)
+
+    const replies = await Promise.all(Array.from({ length: 60 }, (_, nth) => ask({ ...logsTo(nth), ...within(3000) })))
+
+    expect([...new Set(replies.map(textOf))]).toEqual(['all-failed'])
+  })
 })
 
 describe('an endpoint that claims a height which no chain can have yet', () => {

@@ -221,7 +221,7 @@ test.each([
   },
 )
 
-test('incidents that earlier keepers stored late together are asked about with one query, and again after a failure', async () => {
+test('incidents that earlier keepers stored late are read with one query, and again after a failure', async () => {
   const { keep, keeper, incidents, told, clock, database } = await house()
   await keep()
   const late = ['a', 'b', 'c'].map((id) => incident({ id, network: 'ethereum', endpoint: id }))

@@ -66,7 +66,7 @@ interface ChangedPlan {
   readonly changes: readonly TimeRange[]
 }
 
-/** The endpoints whose plan differs from the stored one. With one statement, as this is asked about thousands at once. */
+/** The endpoints whose plan differs from the stored one. One statement reads all plans: there may be thousands. */
 async function changedPlans(query: Query, marks: Marks, ids: EndpointIds, { at, periods }: MaintainEvent) {
   const cutAt = planFrom(at, marks)
   const planned = rangesByEndpoint(periods, [], ids.idOf)
