@@ -7,7 +7,7 @@ import { createPollingMember } from '../test/support/polling-member.ts'
 /** One member in each of many places, with polls that are made up; for `takeover.ts`, which kills it. */
 const [, , url = '', vantages = '1', leaseMs = '15000'] = process.argv
 
-const tables = createClusterTables(await openDatabase(new Secret(url), systemClock))
+const tables = createClusterTables(await openDatabase({ url: new Secret(url), clock: systemClock }))
 for (let at = 0; at < Number(vantages); at++) {
   const vantage = `v${at}`
   const member = createPollingMember({

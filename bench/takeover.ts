@@ -38,7 +38,7 @@ async function takeovers(url: string): Promise<number[]> {
     },
   )
   await new Promise((resolve) => child.once('message', resolve))
-  const database = await openDatabase(new Secret(url), systemClock)
+  const database = await openDatabase({ url: new Secret(url), clock: systemClock })
   const tables = createClusterTables(database)
   for (let at = 0; at < PLACES; at++) {
     const vantage = `v${at}`
@@ -62,7 +62,7 @@ async function takeovers(url: string): Promise<number[]> {
 async function changes(url: string): Promise<number[]> {
   const members = await Promise.all(
     Array.from({ length: MEMBERS }, async (_, at) => {
-      const tables = createClusterTables(await openDatabase(new Secret(url), systemClock))
+      const tables = createClusterTables(await openDatabase({ url: new Secret(url), clock: systemClock }))
       const options = {
         id: `m${at}`,
         vantage: `v${at}`,

@@ -41,8 +41,9 @@ export async function copyStore({ file, url, clock, signal, onTable }: CopyOptio
   try {
     const from = openHistory(file)
     try {
-      const to = await openDatabase(url, clock)
+      const to = await openDatabase({ url, clock, isAlone: true })
       try {
+        if (!(await to.join(() => undefined))) throw new StoreError('store-in-use', 'a daemon uses the database')
         await begin(to)
         for (const table of COPIED_TABLES) {
           if (!(await copyTable(from, to, table, signal))) return false

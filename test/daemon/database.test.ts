@@ -245,7 +245,7 @@ describe.skipIf(!hasPostgres())('a daemon whose history is in PostgreSQL', () =>
       const foreign = await postgres.createDatabase('foreign_one')
       await postgres.run('CREATE TABLE bookings (id int)', foreign)
       const newer = await postgres.createDatabase('newer_one')
-      await (await openDatabase(new Secret(newer), systemClock)).close()
+      await (await openDatabase({ url: new Secret(newer), clock: systemClock })).close()
       await postgres.run('INSERT INTO heartline_schema (version) SELECT max(version) + 2 FROM heartline_schema', newer)
       const old = await startRelayToOldPostgres(postgres)
       onTestFinished(() => old.close())

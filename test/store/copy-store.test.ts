@@ -107,12 +107,11 @@ describe.skipIf(skip)('a copy of a history to PostgreSQL', () => {
     expect(await copied.store.polls({ endpoint: 'ethereum/new', from: NOW, to: NOW + 1, limit: 9 })).toHaveLength(1)
   })
 
-  test('is not made into a database with a history, nor from a file in use', async () => {
+  test('is not made into a database with a history, nor of one in use, nor from a file in use', async () => {
     const [file, url] = [await history(), await server.createDatabase()]
     const { store } = await openPostgres(url)
     store.register([{ endpoint: 'ethereum/own-1', holdMs: HOLD_MS }], BASE)
     await store.flush()
-    await store.close()
     const copy = (to: string) =>
       copyStore({
         file,
@@ -122,6 +121,8 @@ describe.skipIf(skip)('a copy of a history to PostgreSQL', () => {
         onTable: () => undefined,
       })
 
+    await expect(copy(url)).rejects.toMatchObject({ kind: 'store-in-use', message: 'a daemon uses the database' })
+    await store.close()
     await expect(copy(url)).rejects.toMatchObject({ kind: 'foreign-database' })
     await opened({ path: file })
     await expect(copy(await server.createDatabase())).rejects.toMatchObject({ kind: 'store-in-use' })

@@ -114,7 +114,7 @@ function benchOnSqlite(path: string, retention = RETENTION): Parts {
 }
 
 async function benchOnPostgres(url: string, retention = RETENTION): Promise<Parts> {
-  const database = await openDatabase(new Secret(url), systemClock)
+  const database = await openDatabase({ url: new Secret(url), clock: systemClock })
   onTestFinished(() => database.close())
   const partitions = createPartitions(database)
   const signal = new AbortController().signal

@@ -22,7 +22,7 @@ export interface Connections {
 /** Statements about leases have a connection of their own: they must not wait for any others. */
 export type Use = 'leases' | 'all else'
 
-/** Of a daemon without `cluster`, which has no leases. With the connection that has its lock, or that listens, five. */
+/** Of a daemon without `cluster`, which has no leases. With the one that has its lock, five. */
 const ALL = 4
 
 /** Loads the client; connects to nothing yet. `onMove`: all else that is connected must connect again. */

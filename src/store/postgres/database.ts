@@ -3,17 +3,17 @@ import type { UnixMs } from '../../core/time.ts'
 import type { Secret } from '../../secret.ts'
 import { createConnections } from './connections.ts'
 import { databaseErrorOf } from './database-error.ts'
-import { createListener } from './listener.ts'
-import { createSessionLock } from './session-lock.ts'
 import { createSessions, type Sessions } from './sessions.ts'
+import { createStandingConnection } from './standing-connection.ts'
 
 /** The connections to PostgreSQL: whether it can be reached, and what time it has. Rejects with a DatabaseError. */
 export interface Database extends Sessions {
   /**
-   * Holds this lock until the end, on a connection of its own; whether no other session holds it. `onLost`: that
-   * connection has ended. The lock is taken again if it is free; only the next call says whether it is held.
+   * Uses the database until the end, with a lock on a connection of its own; whether no daemon excludes this one: any number
+   * of members use it, or one daemon without `cluster`. `onLost`: that connection has ended. The lock is taken again if it
+   * is free; only the next call says whether it is held.
    */
-  holdLock(lock: number, onLost: () => void): Promise<boolean>
+  join(onLost: () => void): Promise<boolean>
   /** Whether the last statement reached PostgreSQL. While it did not, this is tried again every second. */
   readonly reachable: boolean
   /** Since when, on the local clock. */
@@ -36,10 +36,12 @@ export interface DatabaseDeps {
   readonly isAlone?: boolean
 }
 
+/** Any number. */
+const USED = 7_241_995
 const PROBE_EVERY_MS = 1000
 const PROBE_WITHIN_MS = 3000
-/** While statements succeed, the server's clock and the way to it are measured this often. */
-const MEASURE_EVERY_MS = 10_000
+/** While statements succeed, the server's clock and the way to it are measured: one that hangs is known before a write is slow. */
+const MEASURE_EVERY_MS = 2000
 /** Rounded to milliseconds, like every time of ours. */
 const SERVER_NOW = `SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::float8 AS now,
   current_setting('transaction_read_only') = 'on' AS "onlyReads"`
@@ -56,8 +58,7 @@ export async function createDatabase({ url, clock, isAlone = false }: DatabaseDe
   let closed = false
   const listeners: ((reachable: boolean) => void)[] = []
   const sessions = createSessions(connections, reached)
-  const listener = createListener(connections.newClient)
-  const sessionLock = createSessionLock(connections.newClient)
+  const standing = createStandingConnection(connections.newClient, { id: USED, isShared: !isAlone })
 
   function reached(is: boolean): void {
     if (is === reachable || closed) return
@@ -69,8 +70,7 @@ export async function createDatabase({ url, clock, isAlone = false }: DatabaseDe
 
   /** Others may have used the new server meanwhile. */
   function moved(): void {
-    listener.moved()
-    sessionLock.moved()
+    standing.moved()
     reached(false)
   }
 
@@ -81,7 +81,7 @@ export async function createDatabase({ url, clock, isAlone = false }: DatabaseDe
     lagMs = clock.monotonic() - from
     if (row?.onlyReads === true) return connections.leave()
     if (row !== undefined) originMs = row.now - (from + lagMs / 2)
-    await Promise.all([listener.keep(), sessionLock.keep()])
+    await standing.keep()
   }
 
   function schedule(delayMs: number): void {
@@ -108,16 +108,16 @@ export async function createDatabase({ url, clock, isAlone = false }: DatabaseDe
     get lagMs() {
       return lagMs
     },
-    async holdLock(lock, onLost) {
+    async join(onLost) {
       try {
-        return await sessionLock.hold(lock, onLost)
+        return await standing.hold(onLost)
       } catch (error) {
         throw databaseErrorOf(error)
       }
     },
     onChange: (hears) => void listeners.push(hears),
     listen(channel, hears) {
-      listener.listen(channel, hears)
+      standing.listen(channel, hears)
       schedule(0)
     },
     serverNow: () => (originMs === null ? clock.now() : Math.round(originMs + clock.monotonic())),
@@ -125,7 +125,7 @@ export async function createDatabase({ url, clock, isAlone = false }: DatabaseDe
     async close() {
       closed = true
       timer?.cancel()
-      await Promise.all([listener.close(), sessionLock.close(), connections.end()])
+      await Promise.all([standing.close(), connections.end()])
     },
   }
 }

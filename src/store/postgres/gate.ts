@@ -7,10 +7,7 @@ import { migrate, postgresMigrations } from './migrate.ts'
 
 export type Gate = ReturnType<typeof createGate>
 
-/** Any number: of daemons without `cluster`, one uses the database at a time. */
-const ALONE_LOCK = 7_241_995
-
-/** Lets nothing through to tables that were not brought up to date, or that another daemon without `cluster` uses. */
+/** Lets nothing through to tables that were not brought up to date, or that a daemon uses which excludes this one. */
 export function createGate(database: Database, isAlone: boolean, log: Log) {
   let isOpen = false
   let opening: Promise<void> | null = null
@@ -21,12 +18,15 @@ export function createGate(database: Database, isAlone: boolean, log: Log) {
   }
 
   // Meanwhile another daemon may take the database.
-  if (isAlone) database.onChange((reachable) => (reachable ? undefined : shut()))
+  database.onChange((reachable) => (reachable ? undefined : shut()))
 
   async function prepare(): Promise<void> {
     await migrate(database, postgresMigrations())
-    if (!isAlone || (await database.holdLock(ALONE_LOCK, shut))) return
-    throw new StoreError('store-in-use', 'another daemon without `cluster` uses the database')
+    if (await database.join(shut)) return
+    throw new StoreError(
+      'store-in-use',
+      isAlone ? 'another daemon uses the database, and this one has no `cluster`' : EXCLUDED,
+    )
   }
 
   return {
@@ -53,6 +53,7 @@ export function createGate(database: Database, isAlone: boolean, log: Log) {
   }
 }
 
+const EXCLUDED = 'a daemon without `cluster` uses the database'
 const AWAY: Failed = { ok: false, trouble: 'unreachable', code: 'away' }
 
 /** Calls the database; while it is away, calls fail at once. */

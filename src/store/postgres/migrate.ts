@@ -1,15 +1,13 @@
-import type { Clock } from '../../clock.ts'
-import type { Secret } from '../../secret.ts'
 import { type Migration, POSTGRES_MIGRATIONS, readMigrations } from '../migrations.ts'
 import { StoreError } from '../store.ts'
-import { createDatabase, type Database } from './database.ts'
+import { createDatabase, type Database, type DatabaseDeps } from './database.ts'
 import { refusalOf } from './database-error.ts'
 import { type Query } from './sessions.ts'
 import { lowerVersions } from './versions.ts'
 
 /** Connects and brings the schema up to date. Rejects with a StoreError if a person has to decide. */
-export async function openDatabase(url: Secret, clock: Clock, migrations = postgresMigrations()): Promise<Database> {
-  const database = await createDatabase({ url, clock })
+export async function openDatabase(deps: DatabaseDeps, migrations = postgresMigrations()): Promise<Database> {
+  const database = await createDatabase(deps)
   try {
     await migrate(database, migrations)
     return database

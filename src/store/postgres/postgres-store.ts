@@ -112,9 +112,11 @@ function assemble(options: PostgresOptions, database: Database, gate: Gate, spoo
     status() {
       const sending = sender.status()
       const { reachable, since } = database
+      // A write that was under way when the server began to hang.
+      const isHanging = !reachable && sending.trouble === 'busy'
       return {
         ...sending,
-        trouble: sending.trouble ?? writer.trouble(),
+        trouble: isHanging ? 'unreachable' : (sending.trouble ?? writer.trouble()),
         rowsWritten: writer.rowsWritten(),
         rowsDropped: queue.dropped + writes.dropped + writer.rowsDropped(),
         queueRows: queue.rows,

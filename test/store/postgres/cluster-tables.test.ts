@@ -19,7 +19,7 @@ afterAll(() => server?.remove())
 const LEASE_MS = 60_000
 
 async function opened(url: string) {
-  const database = await openDatabase(new Secret(url), systemClock)
+  const database = await openDatabase({ url: new Secret(url), clock: systemClock })
   onTestFinished(() => database.close())
   return { database, tables: createClusterTables(database) }
 }
@@ -42,11 +42,11 @@ function member(id: string, over: Partial<LiveMember> = {}): LiveMember {
 
 const expire = (database: Database) => database.query("UPDATE leases SET expires_at = now() - interval '1 ms'")
 
-/** Waits until this many connections hear hints. */
+/** Waits until this many connections hear hints; later, they are asked whether they still live. */
 const hearing = (database: Database, connections: number) =>
   until(async () => {
     const rows = await database.query(
-      "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND query LIKE 'LISTEN%'",
+      "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND (query LIKE 'LISTEN%' OR query = 'SELECT 1')",
     )
     return rows.length >= connections
   }, 'LISTEN')

@@ -18,13 +18,13 @@ beforeAll(async () => {
 afterAll(() => server?.remove())
 
 async function opened(url: string, migrations = postgresMigrations()) {
-  const database = await openDatabase(new Secret(url), systemClock, migrations)
+  const database = await openDatabase({ url: new Secret(url), clock: systemClock }, migrations)
   onTestFinished(() => database.close())
   return database
 }
 
 async function refusal(url: string, migrations = postgresMigrations()): Promise<StoreError> {
-  const error = await openDatabase(new Secret(url), systemClock, migrations).then(
+  const error = await openDatabase({ url: new Secret(url), clock: systemClock }, migrations).then(
     () => null,
     (cause: unknown) => cause,
   )

@@ -139,7 +139,7 @@ describe.skipIf(skip)('members whose database fails over', () => {
   afterEach(remove)
 
   test('read everything again, because the new server counts its transactions differently', async () => {
-    const database = await openDatabase(new Secret(both(primary, standby)), systemClock)
+    const database = await openDatabase({ url: new Secret(both(primary, standby)), clock: systemClock })
     onTestFinished(() => database.close())
     const tables = createClusterTables(database)
     const wanted = [{ kind: 'poll', vantage: 'fra1', network: 'ethereum' }] as const

@@ -8,6 +8,7 @@ import { Unreadable } from '../../../src/store/reads.ts'
 import { type Store, StoreError } from '../../../src/store/store.ts'
 import { until } from '../../support/daemon.ts'
 import { hasPostgres, type PostgresServer, startPostgres } from '../../support/postgres.ts'
+import { startRelay } from '../../support/relay.ts'
 import { openPostgres } from '../engines.ts'
 import { BASE, HOLD_MS, lines, pollOf, RETENTION, temporaryDirectory } from '../setting.ts'
 
@@ -162,6 +163,49 @@ describe.skipIf(skip)('a store in PostgreSQL', () => {
         ),
       'it is locked again',
     )
+  })
+
+  test('is away when the server hangs: a write under way is not a fault of our own', async () => {
+    const relay = await startRelay(server.port)
+    onTestFinished(() => relay.close())
+    const url = await server.createDatabase()
+    const { store } = await openPostgres(url.replace(`:${server.port}`, `:${relay.port}`), { path: spoolFile() })
+    const { poll } = poller(store)
+    poll(10)
+    await store.flush()
+
+    relay.hang()
+    poll(10)
+    await until(() => store.status().trouble !== null, 'the trouble is known')
+    const seen = new Set()
+    await until(() => {
+      seen.add(store.status().trouble)
+      return store.status().remote?.spoolRows === 10
+    }, 'the polls are put aside')
+    expect([...seen]).toEqual(['unreachable'])
+    relay.pass()
+    await until(() => isWritten(store), 'everything is written')
+    expect(await heightsIn(url)).toEqual(upTo(20))
+  })
+
+  test('is used by members of a cluster, or by one daemon without `cluster`', async () => {
+    const url = await server.createDatabase()
+    const asMember = (member: string) =>
+      openPostgres(url, { cluster: { member, vantage: 'fra1', pollToken: () => 1, keeperToken: () => 1 } })
+
+    const members = [await asMember('fra1-1'), await asMember('fra1-2')]
+    await expect(openPostgres(url), 'beside members').rejects.toMatchObject({
+      kind: 'store-in-use',
+      message: 'another daemon uses the database, and this one has no `cluster`',
+    })
+    for (const { store } of members) await store.close()
+    const alone = await openPostgres(url)
+    await expect(asMember('fra1-1')).rejects.toMatchObject({
+      kind: 'store-in-use',
+      message: 'a daemon without `cluster` uses the database',
+    })
+    await alone.store.close()
+    await (await asMember('fra1-1')).store.close()
   })
 
   test.each([

@@ -515,7 +515,7 @@ describe.skipIf(skip)('a store that several daemons share', () => {
   })
 
   test('looks for changes with one statement as long as there are none', async () => {
-    const database = await openDatabase(new Secret(await server.createDatabase()), systemClock)
+    const database = await openDatabase({ url: new Secret(await server.createDatabase()), clock: systemClock })
     onTestFinished(() => database.close())
     let statements = 0
     const query: Query = (...asked) => {
@@ -532,7 +532,7 @@ describe.skipIf(skip)('a store that several daemons share', () => {
   })
 
   test('reads polls in a row that found the same as one state, unless one came too late', async () => {
-    const database = await openDatabase(new Secret(await server.createDatabase()), systemClock)
+    const database = await openDatabase({ url: new Secret(await server.createDatabase()), clock: systemClock })
     onTestFinished(() => database.close())
     const [up, down] = [outcomeOf('up', true, null), outcomeOf('down', false, 'timeout')]
     const found = [up, up, up, down, down, up].map((outcome, nth) => [BASE + 10_000 * nth, outcome] as const)
@@ -572,7 +572,7 @@ describe.skipIf(skip)('a store that several daemons share', () => {
 
   /** A writer of batches, and the statements of its transactions. */
   async function countedWriter() {
-    const database = await openDatabase(new Secret(await server.createDatabase()), systemClock)
+    const database = await openDatabase({ url: new Secret(await server.createDatabase()), clock: systemClock })
     onTestFinished(() => database.close())
     const statements: string[] = []
     const counted = (query: Query): Query => {

@@ -1,12 +1,11 @@
 import { Client } from 'pg'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
-import { createSessionLock } from '../../../src/store/postgres/session-lock.ts'
+import { createStandingConnection } from '../../../src/store/postgres/standing-connection.ts'
 import { until } from '../../support/daemon.ts'
 import { hasPostgres, type PostgresServer, startPostgres } from '../../support/postgres.ts'
 import { type Relay, startRelay } from '../../support/relay.ts'
 
 const skip = !hasPostgres()
-const LOCK = 17
 let server: PostgresServer
 
 beforeAll(async () => {
@@ -20,7 +19,7 @@ async function lockOver(onConnected: (relay: Relay) => void = () => undefined) {
   const relay = await startRelay(server.port)
   onTestFinished(() => relay.close())
   const counts = { opened: 0, ended: 0, lost: 0 }
-  const lock = createSessionLock(() => {
+  const newClient = () => {
     const connectionString = url.replace(`:${server.port}`, `:${relay.port}`)
     const client = new Client({ connectionString, query_timeout: 1500, connectionTimeoutMillis: 1500 })
     const connect: () => Promise<Client> = client.connect.bind(client)
@@ -32,9 +31,10 @@ async function lockOver(onConnected: (relay: Relay) => void = () => undefined) {
     }
     client.once('end', () => counts.ended++)
     return client
-  })
+  }
+  const lock = createStandingConnection(newClient, { id: 17, isShared: false })
   onTestFinished(() => lock.close())
-  return { lock, relay, counts, hold: () => lock.hold(LOCK, () => counts.lost++) }
+  return { lock, relay, counts, hold: () => lock.hold(() => counts.lost++) }
 }
 
 describe.skipIf(skip)('the lock of a session', () => {
