@@ -49,7 +49,7 @@ const metrics = createMetrics({
   version: 'bench',
   storeStatus: () => store.status(),
   scheduler: () => ({ lastRoundAt: null }),
-  observer: () => ({ impaired: false }),
+  observer: () => ({ impaired: false, judging: true }),
 })
 const chain = network({ name: 'avalanche', family: 'avalanche', blockTimeMs: 2000 })
 const endpoints = fleet.urls.map((_, at) =>

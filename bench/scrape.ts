@@ -25,7 +25,7 @@ for (const count of [1000, 10_000]) {
     version: 'bench',
     storeStatus: () => QUIET_STORE,
     scheduler: () => ({ lastRoundAt: null }),
-    observer: () => ({ impaired: false }),
+    observer: () => ({ impaired: false, judging: true }),
   })
   await metrics.exposition()
   const renders: number[] = []

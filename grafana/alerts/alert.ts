@@ -27,9 +27,12 @@ export const OF_HEARTLINE = 'job, instance'
 export const OF_NETWORK = `${OF_HEARTLINE}, network`
 export const OF_ENDPOINT = `${OF_NETWORK}, endpoint`
 
+/** Nodes are judged while Heartline is impaired only because it cannot write its history. */
+export const NOT_JUDGING = `heartline_observer_impaired == 1 unless on (${OF_HEARTLINE}) heartline_observer_judging == 1`
+
 const SILENCES: Readonly<Record<Silencer, string>> = {
   halted: `unless on (${OF_NETWORK}) heartline_network_halted == 1`,
-  impaired: `unless on (${OF_HEARTLINE}) heartline_observer_impaired == 1`,
+  impaired: `unless on (${OF_HEARTLINE}) (${NOT_JUDGING})`,
   maintenance: `unless on (${OF_ENDPOINT}) heartline_endpoint_state{state="maintenance"} == 1`,
 }
 

@@ -1,5 +1,5 @@
 import { THRESHOLDS } from '../alert-thresholds.ts'
-import { type Alert, type Alerts, OF_ENDPOINT, OF_HEARTLINE } from './alert.ts'
+import { type Alert, type Alerts, NOT_JUDGING, OF_ENDPOINT, OF_HEARTLINE } from './alert.ts'
 
 /** Faults of Heartline itself. While one of these fires, the absence of other alerts means nothing. */
 export const heartlineAlerts: Alerts = ({ hold, window }) => [
@@ -87,7 +87,7 @@ export const heartlineAlerts: Alerts = ({ hold, window }) => [
   of({
     name: 'HeartlineObserverImpaired',
     severity: 'warning',
-    number: `(heartline_observer_impaired == 1) * on (${OF_HEARTLINE}) heartline_config_endpoints`,
+    number: `(${NOT_JUDGING}) * on (${OF_HEARTLINE}) heartline_config_endpoints`,
     fires: { above: 0 },
     hold: hold(MINUTE),
     summary: '{{ $labels.instance }} is impaired',

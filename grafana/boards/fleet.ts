@@ -41,7 +41,7 @@ export const FLEET: Board = {
       width: 4,
       height: 5,
       words: YES_IS_BAD,
-      queries: [{ expr: `heartline_observer_impaired{${BY_INSTANCE}}`, legend: '{{instance}}' }],
+      queries: [{ expr: `1 - heartline_observer_judging{${BY_INSTANCE}}`, legend: '{{instance}}' }],
     }),
     timeline({
       title: 'State',

@@ -96,7 +96,8 @@ export function createDaemonSeries() {
       for (const reason of SKIP_REASONS) add('scheduler_skips_total', skips[reason], `reason="${reason}"`)
       add('scheduler_last_round_timestamp_seconds', inSeconds(state.schedulerLastRoundAt))
       for (const way of JUMP_DIRECTIONS) add('clock_jumps_total', jumps[way], `direction="${way}"`)
-      add('observer_impaired', state.observerImpaired ? 1 : 0)
+      add('observer_impaired', state.observer.impaired ? 1 : 0)
+      add('observer_judging', state.observer.judging ? 1 : 0)
       for (const source of ERROR_SOURCES) add('uncaught_errors_total', uncaught[source], `source="${source}"`)
       const { store } = state
       add('store_rows_written_total', store.rowsWritten)
@@ -135,7 +136,7 @@ export interface DaemonState {
   readonly endpoints: number
   readonly store: StoreStatus
   readonly schedulerLastRoundAt: UnixMs | null
-  readonly observerImpaired: boolean
+  readonly observer: { readonly impaired: boolean; readonly judging: boolean }
 }
 
 /** Counters as the API shows them. */

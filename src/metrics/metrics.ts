@@ -32,7 +32,7 @@ export function createMetrics({ board, incidents, clock, version, sparse = false
       endpoints: networks.reduce((sum, network) => sum + network.endpoints.length, 0),
       store: deps.storeStatus(),
       schedulerLastRoundAt: deps.scheduler().lastRoundAt,
-      observerImpaired: deps.observer().impaired,
+      observer: deps.observer(),
     }
   }
 
@@ -88,7 +88,7 @@ export interface MetricsDeps {
   readonly sparse?: boolean
   readonly storeStatus: () => StoreStatus
   readonly scheduler: () => { readonly lastRoundAt: UnixMs | null }
-  readonly observer: () => { readonly impaired: boolean }
+  readonly observer: () => DaemonState['observer']
   /** `null` while there is no gateway. */
   readonly gateway?: () => GatewayState | null
   readonly notifier?: () => Pick<NotifierStatus, 'channels' | 'waiting'>

@@ -205,6 +205,7 @@ export const METRICS = {
     [],
     '1 while Heartline itself has a problem: it cannot judge nodes, or cannot store what it finds.',
   ),
+  observer_judging: gauge([], '0 while Heartline cannot judge nodes, because of its own network, clock or machine.'),
   uncaught_errors_total: counter(
     ['source'],
     `Errors that nothing handled, logged with their stack. Sources: ${ERROR_SOURCES.join(', ')}. An exception that is no system error ends the process.`,

@@ -187,6 +187,15 @@ describe.skipIf(!hasPromtool)('Prometheus itself', () => {
     'heartline_network_halted{network="avalanche",job="heartline",instance="other:9780"}': '1x220',
     'heartline_observer_impaired{job="heartline",instance="other:9780"}': '1x220',
   }
+  const judges = {
+    'heartline_observer_impaired{job="heartline",instance="heartline:9780"}': '1x220',
+    'heartline_observer_judging{job="heartline",instance="heartline:9780"}': '1x220',
+  }
+  const unwritten = planned(ruleTest({ ...down, series: { ...down.series, ...judges } }, [{ at: ILL, fires: true }]))
+  test('a Heartline that only cannot write its history silences nothing', () => {
+    expect(unwritten()).toBe('SUCCESS')
+  })
+
   const ofAnother = planned(ruleTest({ ...down, series: { ...down.series, ...elsewhere } }, [{ at: ILL, fires: true }]))
   test('one Heartline silences no alerts of another', () => {
     expect(ofAnother()).toBe('SUCCESS')

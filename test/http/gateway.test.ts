@@ -149,7 +149,7 @@ function metricsWith(report: GatewayReport): Metrics {
     version: '1.2.3',
     storeStatus: () => QUIET_STORE,
     scheduler: () => ({ lastRoundAt: null }),
-    observer: () => ({ impaired: false }),
+    observer: () => ({ impaired: false, judging: true }),
     gateway: () => report,
   })
 }

@@ -59,7 +59,7 @@ export function setUp({ options, networks = NETWORKS, realClock, store, ...over 
     version: '1.2.3',
     storeStatus: () => QUIET_STORE,
     scheduler: () => ({ lastRoundAt: null }),
-    observer: () => ({ impaired: false }),
+    observer: () => ({ impaired: false, judging: true }),
   })
   const server = createHttpServer({
     board: world.board,

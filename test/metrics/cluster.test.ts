@@ -22,7 +22,7 @@ async function linesOf(deps: Partial<MetricsDeps>, isPlaced = false): Promise<re
     version: '1.2.3',
     storeStatus: () => QUIET_STORE,
     scheduler: () => ({ lastRoundAt: null }),
-    observer: () => ({ impaired: false }),
+    observer: () => ({ impaired: false, judging: true }),
     ...deps,
   })
   return (await metrics.render()).split('\n').filter((line) => OF_SEVERAL.test(line))

@@ -629,7 +629,7 @@ function setUp(
     version: '1.2.3',
     storeStatus: () => QUIET_STORE,
     scheduler: () => ({ lastRoundAt: clock.now() }),
-    observer: () => ({ impaired: false }),
+    observer: () => ({ impaired: false, judging: true }),
     notifier: () => ({ channels: [CHANNEL], waiting: [] }),
     ...over,
   })

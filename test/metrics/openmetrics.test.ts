@@ -17,7 +17,7 @@ async function both(endpoints = [endpoint('a'), endpoint('b')]): Promise<{ text:
     version: '1.2.3',
     storeStatus: () => QUIET_STORE,
     scheduler: () => ({ lastRoundAt: clock.now() }),
-    observer: () => ({ impaired: false }),
+    observer: () => ({ impaired: false, judging: true }),
   })
   metrics.checkFinished('ethereum', 'head', 12)
   metrics.httpRequest('/metrics', 200, 12)
@@ -113,7 +113,7 @@ gateway_requests_total gateway_request_duration_seconds gateway_overhead_seconds
 gateway_requests_in_flight gateway_eligible gateway_retries_total gateway_cache_requests_total gateway_coalesced_total
 gateway_rejections_total build_info start_timestamp_seconds config_last_reload_successful
 config_last_reload_success_timestamp_seconds config_endpoints scheduler_lag_seconds scheduler_skips_total
-scheduler_last_round_timestamp_seconds clock_jumps_total observer_impaired store_rows_written_total
+scheduler_last_round_timestamp_seconds clock_jumps_total observer_impaired observer_judging store_rows_written_total
 store_write_failures_total store_rows_dropped_total store_queue_rows store_commit_duration_seconds store_degraded
 store_database_bytes store_filesystem_free_bytes http_requests_total http_request_duration_seconds`
 

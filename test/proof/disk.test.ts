@@ -8,7 +8,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { type RunningDaemon, runHeartline, startDaemon, until } from '../support/daemon.ts'
 import { mayMount } from '../support/mount.ts'
 import { canBreakDisks, createFaultyDisk, type FaultyDisk } from './faults.ts'
-import { figuresOf, rowsIn, startNodes, untilFigures, type WatchedNodes } from './watched.ts'
+import { type Figures, figuresOf, rowsIn, startNodes, untilFigures, type WatchedNodes } from './watched.ts'
 
 let nodes: WatchedNodes
 let directory: string
@@ -73,7 +73,8 @@ describe.skipIf(!canBreakDisks())('a disk on which', () => {
       const daemon = await start()
 
       disk.break(what, 'w', part)
-      const broken = await untilFigures(daemon, ({ degraded, queued }) => degraded && queued > 0, 'it is reported')
+      const isTold = ({ degraded, judging, queued }: Figures) => degraded && judging && queued > 0
+      const broken = await untilFigures(daemon, isTold, 'it is reported')
       await expectItGoesOn(daemon)
       const later = await figuresOf(daemon)
       disk.mend()

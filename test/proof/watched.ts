@@ -37,6 +37,7 @@ export async function startNodes(): Promise<WatchedNodes> {
 export interface Figures {
   readonly degraded: boolean
   readonly integrityOk: boolean
+  readonly judging: boolean
   readonly queued: number
   readonly written: number
   readonly dropped: number
@@ -67,6 +68,7 @@ export async function figuresOf(daemon: Daemon): Promise<Figures> {
   return {
     degraded: sum('heartline_store_degraded') === 1,
     integrityOk: sum('heartline_store_integrity_ok') === 1,
+    judging: sum('heartline_observer_judging') === 1,
     queued: sum('heartline_store_queue_rows'),
     written: sum('heartline_store_rows_written_total'),
     dropped: sum('heartline_store_rows_dropped_total'),
