@@ -26,12 +26,14 @@ async function through(family: Family, recorded: string, asking: (url: string) =
 }
 
 const memberIn = (recorded: string) => /"(result|error)": ([^]*)\n\}\s*$/.exec(recorded) ?? []
+const numberIn = (recorded: string) => /"number": "(\w+)"/.exec(recorded)?.[1] ?? '0x1'
+const hashIn = (recorded: string) => /"hash": "(\w{64})"/.exec(recorded)?.[1] ?? '8e1c'.repeat(16)
 
 test.each(answersOf('ethereum'))('what an Ethereum node answered (%s) arrives byte for byte', async (_, recorded) => {
   const [, member, value] = memberIn(recorded)
 
   const { status, text } = await through('ethereum', recorded, (url) =>
-    post(url, call('eth_getBlockByNumber', ['0x1', false], 'mine')),
+    post(url, call('eth_getBlockByNumber', [numberIn(recorded), false], 'mine')),
   )
 
   expect([status, text]).toEqual([200, `{"jsonrpc":"2.0","id":"mine","${member}":${value}}`])
@@ -44,7 +46,7 @@ test.each(answersOf('avalanche'))(
 
     const { status, text } = await through('avalanche', recorded, (url) =>
       name.startsWith('block')
-        ? post(`${url}/ext/bc/C/rpc`, call('eth_getBlockByNumber', ['0x1', false], 'mine'))
+        ? post(`${url}/ext/bc/C/rpc`, call('eth_getBlockByNumber', [numberIn(recorded), false], 'mine'))
         : post(`${url}/ext/health`, call('health.getLiveness', undefined, 'mine')),
     )
 
@@ -55,7 +57,7 @@ test.each(answersOf('avalanche'))(
 test.each(answersOf('multiversx').filter(([name]) => name !== 'error-system-busy.json'))(
   'what a MultiversX proxy answered (%s) arrives byte for byte, with its status',
   async (name, recorded) => {
-    const rest = name.startsWith('network') ? '/network/status/1' : `/block/1/by-hash/${'8e1c'.repeat(16)}`
+    const rest = name.startsWith('network') ? '/network/status/1' : `/block/1/by-hash/${hashIn(recorded)}`
 
     const { status, text } = await through('multiversx', recorded, (url) => ask(`${url}${rest}`))
 

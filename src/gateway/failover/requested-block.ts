@@ -18,32 +18,31 @@ export function isRequestedBlock(request: UpstreamRequest, reply: NodeReply): bo
 
 interface Member {
   readonly name: string
-  /** The beginning of the member when written without whitespace. */
-  readonly start: Buffer
+  readonly quoted: Buffer
   readonly path: readonly string[]
 }
 
-function member(name: string, quote: string, path: readonly string[] = []): Member {
-  return { name, start: Buffer.from(`"${name}":${quote}`), path }
+function member(name: string, path: readonly string[] = []): Member {
+  return { name, quoted: Buffer.from(`"${name}"`), path }
 }
 
-const NUMBER = member('number', '"')
-const NONCE = member('nonce', '', ['data', 'block'])
-const REST_HASH = member('hash', '"', ['data', 'block'])
+const NUMBER = member('number')
+const NONCE = member('nonce', ['data', 'block'])
+const REST_HASH = member('hash', ['data', 'block'])
 const BY_HASH: ReadonlyMap<string, Member> = new Map([
-  ['eth_getTransactionByHash', member('hash', '"')],
-  ['eth_getBlockByHash', member('hash', '"')],
-  ['eth_getTransactionReceipt', member('transactionHash', '"')],
+  ['eth_getTransactionByHash', member('hash')],
+  ['eth_getBlockByHash', member('hash')],
+  ['eth_getTransactionReceipt', member('transactionHash')],
 ])
 const HASH = /0x[0-9a-fA-F]{64}/
 const PATH_HASH = /\/by-hash\/([0-9a-fA-F]+)/
 
 /** Searches the bytes first, which is cheap. Parses only if the value differs, because the match may be nested. */
-function isSame(text: Buffer, { name, start, path }: Member, expected: string | number): boolean {
-  const at = text.indexOf(start)
+function isSame(text: Buffer, { name, quoted, path }: Member, expected: string | number): boolean {
+  const at = text.indexOf(quoted)
   if (at === -1) return true
-  const from = at + start.length
-  const value = /^[0-9a-zA-Z]{1,80}/.exec(text.toString('latin1', from, from + 80))?.[0]
+  const from = at + quoted.length
+  const value = /^\s*:\s*"?([0-9a-zA-Z]{1,80})/.exec(text.toString('latin1', from, from + 100))?.[1]
   if (value !== undefined && isEqual(value, expected)) return true
   if (text.length > MAX_PARSED) return false
   let object: unknown = JSON.parse(text.toString())
