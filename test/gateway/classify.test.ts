@@ -219,6 +219,7 @@ describe("a caller's methods", () => {
     'debug_writeMemProfile',
     'eea_sendRawTransaction',
     'engine_newPayloadV4',
+    'eth_getVoteOnHash',
     'ibft_proposeValidatorVote',
     'istanbul_propose',
     'miner_start',

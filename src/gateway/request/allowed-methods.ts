@@ -40,9 +40,12 @@ const TXPOOL_READS: ReadonlySet<string> = new Set(['content', 'contentFrom', 'in
 const DEBUG_READS =
   /^(?:trace(?!.*File)|getRaw|getBadBlocks$|getModifiedAccounts|getAccessibleState$|accountRange$|storageRangeAt$|intermediateRoots$)/
 
-/** Applies to every namespace. Signed transactions (`sendRaw…`) do not use the node's keys. */
+/**
+ * Applies to every namespace. Signed transactions (`sendRaw…`) do not use the node's keys. Bor's `eth_getVoteOnHash` is
+ * a vote: the node keeps to that branch from then on.
+ */
 const SIGNS_OR_CHANGES =
-  /^(?:send(?!(?:Private)?Raw)|sign|fill|submit|resend|accounts|requestAccounts|decrypt|encrypt|getEncryptionPublicKey|distribute|import|unlock|lock|set|add|remove|start|stop|new(?!(?:Block|PendingTransaction)?Filter))/i
+  /^(?:send(?!(?:Private)?Raw)|sign|fill|submit|resend|accounts|requestAccounts|decrypt|encrypt|getEncryptionPublicKey|getVoteOnHash|distribute|import|unlock|lock|set|add|remove|start|stop|new(?!(?:Block|PendingTransaction)?Filter))/i
 
 /** Namespaces of geth, erigon, nethermind, besu, reth, quorum, coreth, test nodes and rollups. */
 const CLOSED_NAMESPACES: ReadonlySet<string> = new Set([
