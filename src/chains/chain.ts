@@ -83,6 +83,8 @@ export interface ChainMemory {
   client: { readonly value: NodeClient | null; readonly askedAt: number } | null
   /** The last JSON-RPC id. Each request has a new id, so that a cached response is noticed. */
   lastId: number
+  /** Removes secrets from a node's text, before it is parsed or cut, and truncates it to `maxCharacters`. */
+  readonly redact: (text: string, maxCharacters: number) => string
   /** EVM: shared by the endpoints of one network. */
   readonly recentBlocks: RecentBlocks
 }
@@ -98,6 +100,7 @@ export function newChainMemory(recentBlocks = createRecentBlocks()): ChainMemory
     refusals: null,
     client: null,
     lastId: 0,
+    redact: (text) => text,
     recentBlocks,
   }
 }

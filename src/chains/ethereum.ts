@@ -51,7 +51,10 @@ function* evmLiveness({ rpcPath }: ChainTarget, _shard: Shard, memory: ChainMemo
   if (failure !== null) checks.pop()
   const client =
     failure === null
-      ? yield* askClient(ofMethod('web3_clientVersion', readVersion, rpcPath, memory), questionnaire)
+      ? yield* askClient(
+          ofMethod('web3_clientVersion', (result) => readVersion(result, memory), rpcPath, memory),
+          questionnaire,
+        )
       : (memory.client?.value ?? null)
   return {
     ok: true,
@@ -120,9 +123,9 @@ function readNumber(value: unknown): number | null {
   return readQuantity(value) ?? safeCount(value)
 }
 
-function readVersion(result: unknown): Reading<NodeClient> {
+function readVersion(result: unknown, memory: ChainMemory): Reading<NodeClient> {
   return typeof result === 'string' && result !== ''
-    ? { ok: true, value: readClient(result) }
+    ? { ok: true, value: readClient(result, memory) }
     : malformed('web3_clientVersion is not a text')
 }
 

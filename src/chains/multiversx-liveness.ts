@@ -22,7 +22,7 @@ export function* multiversxLiveness(
   const sync = metrics === null ? null : syncOf(metrics)
   if (sync?.isSyncing === true) markUnhealthy(checks)
   const version = metrics?.erd_app_version
-  if (typeof version === 'string') memory.client = { value: readClient(`mx-chain-go/${version}`), askedAt: now }
+  if (typeof version === 'string') memory.client = { value: readClient(`mx-chain-go/${version}`, memory), askedAt: now }
   return {
     ok: true,
     value: {

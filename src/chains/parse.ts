@@ -1,5 +1,6 @@
 import type { NodeClient } from '../core/poll-result.ts'
 import type { UnixMs } from '../core/time.ts'
+import type { ChainMemory } from './chain.ts'
 
 /** Parses JSON from a node; `undefined` if it is not JSON (valid JSON is never `undefined`). */
 export function parseJson(text: Buffer): unknown {
@@ -99,8 +100,8 @@ export function printable(text: string): string {
 }
 
 /** `Geth/v1.16.4-stable/linux-amd64/go1.25.1`; an operator's own name for the node may follow the client's name. */
-export function readClient(text: string): NodeClient {
-  const [name = '', ...others] = printable(text).split('/')
+export function readClient(text: string, { redact }: Pick<ChainMemory, 'redact'>): NodeClient {
+  const [name = '', ...others] = printable(redact(text, MAX_NODE_TEXT)).split('/')
   const version = others.find((part) => VERSION.test(part))
   return { name: cut(name), version: version === undefined ? null : cut(version) }
 }

@@ -12,7 +12,7 @@ import { createAddress, type NodeLocation } from './address.ts'
 import { createNodeClient } from './client.ts'
 import { sharedSignal } from './deadline.ts'
 import { type Compare, type Fits, type PolledEndpoint, PollRun } from './poll-run.ts'
-import { createRedact, createRedactLiveness } from './redact.ts'
+import { createRedact, createRedactLiveness, type Redact } from './redact.ts'
 import { createReportingClient } from './reporting-client.ts'
 
 /** Polls the configured endpoints over shared connections. */
@@ -120,6 +120,8 @@ interface Entry extends PolledEndpoint {
 
 function createEntry(target: NodeTarget, fingerprint: string, recentBlocks: RecentBlocks): Entry {
   const { beaconUrl = null, tls } = target
+  // Not kept: with thousands of endpoints, all forms of all secrets take a lot of memory.
+  const redact: Redact = (...text) => createRedact(target)(...text)
   return {
     target,
     fingerprint,
@@ -127,7 +129,7 @@ function createEntry(target: NodeTarget, fingerprint: string, recentBlocks: Rece
     // Without `headers`: they may hold the credentials of another host.
     beaconAddress: beaconUrl === null ? null : createAddress({ url: beaconUrl, headers: {}, tls }),
     chain: chains[target.endpoint.family],
-    memory: { ...newChainMemory(recentBlocks), lastId: randomInt(MAX_FIRST_ID) },
+    memory: { ...newChainMemory(recentBlocks), lastId: randomInt(MAX_FIRST_ID), redact },
     redactLiveness: createRedactLiveness(() => createRedact(target)),
   }
 }

@@ -1,5 +1,5 @@
 import { MAX_NODE_TEXT } from '../chains/parse.ts'
-import type { Liveness, NodeClient as SoftwareClient } from '../core/poll-result.ts'
+import type { Liveness } from '../core/poll-result.ts'
 import type { Secret } from '../secret.ts'
 import { decoded, type NodeLocation } from './address.ts'
 
@@ -94,7 +94,7 @@ export function redactJson(text: string, redact: Redact): string | null {
 
 const JSON_STRING = /"[^"\\]*(?:\\.[^"\\]*)*"/g
 
-/** Makes a function that redacts what a node says about itself: names and errors of its checks, and its client. */
+/** Makes a function that redacts the names and errors of a node's checks. */
 export function createRedactLiveness(create: () => Redact): (liveness: Liveness) => Liveness {
   // Cached, because nearly all polls have the same names.
   const names = new Map<string, string>()
@@ -108,11 +108,6 @@ export function createRedactLiveness(create: () => Redact): (liveness: Liveness)
     }
     return clean
   }
-  function cleanClient(client: SoftwareClient, redact: Redact): SoftwareClient {
-    const name = cleanName(client.name, redact)
-    const version = client.version === null ? null : cleanName(client.version, redact)
-    return name === client.name && version === client.version ? client : { name, version }
-  }
 
   return (liveness) => {
     // Not kept for the next answer: with thousands of endpoints, all forms of all secrets take a lot of memory.
@@ -123,11 +118,7 @@ export function createRedactLiveness(create: () => Redact): (liveness: Liveness)
       const error = check.error === null ? null : redact(wholeWords(check.error))
       return name === check.name && error === check.error ? check : { ...check, name, error }
     })
-    const client = liveness.report?.client ?? null
-    const clean = client === null ? null : cleanClient(client, redact)
-    if (clean === client && checks.every((check, at) => check === liveness.checks[at])) return liveness
-    const report = liveness.report === undefined ? {} : { report: { ...liveness.report, client: clean } }
-    return { ...liveness, checks, ...report }
+    return checks.every((check, at) => check === liveness.checks[at]) ? liveness : { ...liveness, checks }
   }
 }
 
@@ -192,8 +183,9 @@ function findSecrets(text: string, forms: readonly string[]): Range[] {
 
 const MAX_LAYERS = 5
 
-/** A JSON, percent or HTML escape of one character. */
-const ESCAPE = /\\u([0-9a-f]{4})|%([0-9a-f]{2})|&#x([0-9a-f]{1,6});|&#(\d{1,7});|\\([^])|&(amp|lt|gt|quot|apos|sol);/gi
+/** A JSON, JavaScript, percent or HTML escape of one character; HTML may omit the semicolon after a number. */
+const ESCAPE =
+  /\\u([0-9a-f]{4})|(?:%|\\x)([0-9a-f]{2})|&#x([0-9a-f]{1,6});?|&#(\d{1,7});?|\\([^])|&(amp|lt|gt|quot|apos|sol);/gi
 const NAMED: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'", sol: '/' }
 
 /** Undoes one layer of escapes; `starts` maps each character of the result, and its end, to the given text. */

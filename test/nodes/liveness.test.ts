@@ -150,6 +150,20 @@ describe('the consensus node', () => {
   })
 })
 
+describe('the client of a node', () => {
+  test.each([
+    ['is split', 'CANARY/CANARY+CANARY/v1.0', (key: string) => `my-${key}`],
+    ['is cut', 'CANARY'.repeat(8), (key: string) => `node of a free plan for project ${key}/v1.0`],
+  ])('shows no part of a key where the text %s', async (_where, key, echo) => {
+    const answer = recorded('ethereum/client-geth').replace(/"Geth[^"]*"/, JSON.stringify(echo(key)))
+    const own = await node({ ...WELL, web3_clientVersion: answer })
+    const liveness = await livenessOf(target(own.url, { headers: { 'x-api-key': new Secret(key) } }))
+
+    expect(liveness.report?.client?.name).toBeTruthy()
+    expect(JSON.stringify(liveness)).not.toContain('CANARY')
+  })
+})
+
 describe('a node that refuses every question', () => {
   const REFUSING: Readonly<Record<string, Answer>> = {
     eth_getBlockByNumber: recorded('ethereum/block-mainnet'),

@@ -38,6 +38,8 @@ test.each([
   'us@er:pass&#47;word',
   'us@er:pass&#x2F;word',
   'us@er:pass\\u002fword',
+  'us@er:pass\\x2fword',
+  'us@er:pass&#47word',
   'us\\u0040er:pass\\\\/word',
   'CANARY&quot;HEADER',
   'CANARY\\u0022HEADER',
