@@ -5,7 +5,8 @@ export function connectionCaps(descriptors: number): ConnectionCaps {
   const reserve = Math.min(Math.ceil(descriptors / 2), LARGEST_RESERVE)
   const shared = descriptors - reserve
   const page = Math.max(1, Math.min(Math.floor(shared / 4), LARGEST_PAGE))
-  return { reserve, page, gateway: Math.max(1, Math.min(shared - page, LARGEST_GATEWAY)) }
+  const gateway = Math.max(1, Math.min(shared - page, LARGEST_GATEWAY))
+  return { reserve, page, gateway, upstream: Math.floor(reserve / 2) }
 }
 
 export interface ConnectionCaps {
@@ -13,9 +14,11 @@ export interface ConnectionCaps {
   readonly reserve: number
   readonly page: number
   readonly gateway: number
+  /** The part of the reserve for the gateway's connections to all nodes together. */
+  readonly upstream: number
 }
 
-/** Enough for 128 connections to each of 128 endpoints. */
+/** Enough for 128 connections of the gateway to each of 64 endpoints. */
 const LARGEST_RESERVE = 16_384
 const LARGEST_PAGE = 1024
 const LARGEST_GATEWAY = 8192

@@ -127,6 +127,7 @@ export async function startDaemon({ config, log, clock: realClock = systemClock 
       board: local,
       metrics: metrics.gateway,
       listen: listenerOf(config.gateway, caps.gateway),
+      maxUpstreamConnections: caps.upstream,
       setup: gatewaySetupOf(config),
       aliases: await store.aliases(),
       onDoubt: (key) => scheduler.pollSoon(key),

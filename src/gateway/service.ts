@@ -36,6 +36,8 @@ export interface ServiceMetrics extends GatewayMetrics {
 export interface GatewayServiceDeps {
   readonly listen: Omit<ListenerOptions, 'idleTimeoutMs'>
   readonly setup: GatewaySetup
+  /** Limit of connections to all nodes together. */
+  readonly maxUpstreamConnections?: number
   readonly board: Board
   readonly store: { saveAlias(alias: AliasRecord): void; adminCall(call: AdminCall): void }
   /** Aliases saved by an earlier run. */
@@ -74,7 +76,7 @@ export interface GatewayService {
 }
 
 export function createGatewayService(deps: GatewayServiceDeps): GatewayService {
-  const { listen, board, store, onDoubt, metrics, clock, log } = deps
+  const { listen, maxUpstreamConnections, board, store, onDoubt, metrics, clock, log } = deps
   let { setup } = deps
   let rpcPaths = rpcPathsOf(setup)
   const rollbacks = createChainRollbacks(board)
@@ -84,6 +86,7 @@ export function createGatewayService(deps: GatewayServiceDeps): GatewayService {
     clock,
     rollbacks,
     callerHeights,
+    maxConnections: maxUpstreamConnections,
     onDoubt,
     onAttempt: ({ network, name }, operation, outcome) => metrics.attempted(network, name, operation, outcome),
     onRetry: (network, reason) => metrics.retried(network, reason),

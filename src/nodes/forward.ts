@@ -12,6 +12,7 @@ import { createTransport, type TransportRequest } from './transport.ts'
 export function createNodeForwarder({
   clock,
   maxConnections = MAX_CONNECTIONS,
+  maxTotalConnections = Number.POSITIVE_INFINITY,
   maxIncomingBytes,
 }: NodeForwarderDeps): NodeForwarder {
   const transport = createTransport({
@@ -36,7 +37,11 @@ export function createNodeForwarder({
       })
     },
     isQueueing: (address, caller) => transport.isQueueing(address, caller),
-    retain: (addresses) => transport.retain(addresses, true),
+    retain(addresses) {
+      const origins = new Set(addresses.map(({ connectionKey }) => connectionKey)).size
+      transport.limit(Math.max(FEWEST_CONNECTIONS, Math.min(maxConnections, Math.floor(maxTotalConnections / origins))))
+      transport.retain(addresses, true)
+    },
     close() {
       transport.close()
       return Promise.resolve()
@@ -50,7 +55,7 @@ export interface NodeForwarder {
   forward(address: NodeAddress, request: TransportRequest, withinMs: number, cancel: CancelSignal): Promise<Forwarded>
   /** Whether requests of the caller wait for a connection to this address. */
   isQueueing(address: NodeAddress, caller: string | null): boolean
-  /** Closes all connections except those to these addresses, once their pending requests have ended. */
+  /** Closes all connections except those to these addresses, once their pending requests have ended, and divides the limit. */
   retain(addresses: readonly NodeAddress[]): void
   close(): Promise<void>
 }
@@ -74,11 +79,14 @@ export interface NodeForwarderDeps {
   readonly clock: Pick<Clock, 'now' | 'monotonic' | 'after'>
   /** Per origin; further requests wait. */
   readonly maxConnections?: number
+  /** Divided equally between the retained addresses. */
+  readonly maxTotalConnections?: number | undefined
   readonly maxIncomingBytes?: number
 }
 
 /** Allows 1,280 requests a second to a node 100 ms away, and to a local node ten times what we can send. */
 const MAX_CONNECTIONS = 128
+const FEWEST_CONNECTIONS = 2
 
 /** Rejects compressed responses: none was requested, and decompression would use memory outside all limits. */
 function read(raw: RawResponse, clock: Pick<Clock, 'now'>): Forwarded {

@@ -3,11 +3,11 @@ import { expect, test } from 'vitest'
 import { connectionCaps, descriptorLimit, softLimitOf } from '../../src/descriptors.ts'
 
 test.each([
-  [256, { reserve: 128, page: 32, gateway: 96 }],
-  [1024, { reserve: 512, page: 128, gateway: 384 }],
-  [4096, { reserve: 2048, page: 512, gateway: 1536 }],
-  [65_536, { reserve: 16_384, page: 1024, gateway: 8192 }],
-  [Number.MAX_SAFE_INTEGER, { reserve: 16_384, page: 1024, gateway: 8192 }],
+  [256, { reserve: 128, page: 32, gateway: 96, upstream: 64 }],
+  [1024, { reserve: 512, page: 128, gateway: 384, upstream: 256 }],
+  [4096, { reserve: 2048, page: 512, gateway: 1536, upstream: 1024 }],
+  [65_536, { reserve: 16_384, page: 1024, gateway: 8192, upstream: 8192 }],
+  [Number.MAX_SAFE_INTEGER, { reserve: 16_384, page: 1024, gateway: 8192, upstream: 8192 }],
 ])('%i descriptors are divided into %o', (limit, caps) => {
   expect(connectionCaps(limit)).toEqual(caps)
 })

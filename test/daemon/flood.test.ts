@@ -1,5 +1,8 @@
+import { once } from 'node:events'
 import { readdirSync } from 'node:fs'
-import { connect, type Socket } from 'node:net'
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import { type AddressInfo, connect, type Socket } from 'node:net'
+import { text } from 'node:stream/consumers'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
 import { createChain } from '../../src/simulator/chain.ts'
@@ -16,8 +19,12 @@ const WATCHDOG_MS = 5000
 /** Hundreds of sockets wait so long at once: a thousand connections a second. */
 const REOPEN_MS = 250
 
+/** Networks whose node leaves every request for a transaction unanswered. */
+const HANGING = ['hanging-1', 'hanging-2', 'hanging-3', 'hanging-4']
+
 let folder: string
 let nodes: SimulatedNode[] = []
+let hanging: Server[] = []
 let notifications: Notifications
 let daemon: RunningDaemon
 let gateway: string
@@ -27,6 +34,8 @@ beforeAll(async () => {
   const chain = createChain({ clock: systemClock, seed: 'flood', blockTimeMs: 500 })
   const kind = { family: 'ethereum' } as const
   nodes = await Promise.all(['a', 'b'].map((name) => startSimulatedNode({ clock: systemClock, chain, kind, name })))
+  hanging = HANGING.map(() => startHanging(nodes[0]!.url))
+  await Promise.all(hanging.map((server) => once(server, 'listening')))
   folder = temporaryFolder()
   notifications = recordNotifications(folder, WATCHDOG_MS)
   daemon = await startDaemon(
@@ -39,6 +48,12 @@ beforeAll(async () => {
           block_time: '500ms',
           endpoints: nodes.map(({ name, url }) => ({ name, url })),
         },
+        ...hanging.map((server, at) => ({
+          name: HANGING[at],
+          family: 'ethereum',
+          block_time: '500ms',
+          endpoints: [{ name: 'a', url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` }],
+        })),
       ],
       gateway: {
         enabled: true,
@@ -60,9 +75,21 @@ afterEach(() => {
 })
 afterAll(async () => {
   await daemon.stop('SIGKILL')
+  for (const server of hanging) server.close().closeAllConnections()
   await Promise.all(nodes.map((node) => node.stop()))
   removeFolder(folder)
 })
+
+/** A node that answers everything else as the one at `url` does. */
+function startHanging(url: string): Server {
+  const handle = async (request: IncomingMessage, response: ServerResponse) => {
+    const body = await text(request)
+    if (body.includes('eth_getTransactionByHash')) return
+    const answer = await fetch(url, { method: 'POST', headers: { 'content-type': 'application/json' }, body })
+    response.end(await answer.text())
+  }
+  return createServer((request, response) => void handle(request, response)).listen(0, '127.0.0.1')
+}
 
 /** Opens so many connections that send nothing, and until the end opens every one again that is closed. */
 async function flood(url: string, count: number, end: Promise<unknown>): Promise<void> {
@@ -98,14 +125,16 @@ const polls = async (): Promise<number> => {
   const { text } = await daemon.get('/metrics')
   return Number(/^heartline_checks_total\{network="net",endpoint="a",check="head"\} (\d+)$/m.exec(text)?.[1])
 }
-const ask = async (): Promise<number> => {
-  const answer = await fetch(`${gateway}net/${WALLET}`, {
+const ask = async (network = 'net', body: unknown = call('eth_chainId'), signal?: AbortSignal): Promise<number> => {
+  const answer = await fetch(`${gateway}${network}/${WALLET}`, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'eth_chainId', params: [] }),
+    body: JSON.stringify(body),
+    signal: signal ?? null,
   })
   return answer.status
 }
+const call = (method: string, ...params: string[]) => ({ jsonrpc: '2.0', id: 1, method, params })
 
 test.each([
   ['page', () => [daemon.url]],
@@ -143,6 +172,29 @@ test.each([
   },
   60_000,
 )
+
+test('calls that nodes leave unanswered use up no descriptors that polls and the page need', async () => {
+  const before = await polls()
+  const end = new AbortController()
+  const batch = (from: number) =>
+    Array.from({ length: 64 }, (_, at) =>
+      call('eth_getTransactionByHash', `0x${(from + at).toString(16).padStart(64, '0')}`),
+    )
+  const calls = HANGING.flatMap((network) =>
+    Array.from({ length: 6 }, (_, at) => ask(network, batch(100 * at), end.signal).catch(() => null)),
+  )
+
+  await pause(FLOOD_MS / 2)
+
+  expect(descriptors()).toBeLessThan(DESCRIPTORS - 10)
+  expect((await daemon.get('/-/healthy')).status).toBe(200)
+  expect(await ask()).toBe(200)
+  await until(async () => (await polls()) > before + 2, 'polls go on')
+  end.abort()
+  await Promise.all(calls)
+  const { text } = await daemon.get('/metrics')
+  expect(text).not.toMatch(/check_failures_total\{[^}]*endpoint="[ab]"[^}]*reason="(?!timeout)/)
+})
 
 test('an unfinished head ends its connection after 10 s, an unfinished request after 15 s', async () => {
   const { hostname, port } = new URL(daemon.url)

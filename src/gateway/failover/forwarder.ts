@@ -13,8 +13,8 @@ import { createUpstreams } from './upstream-registry.ts'
 
 /** Answers requests by sending them to nodes: the best endpoint first, then the next ones, within the deadline. */
 export function createForwarder(deps: ForwarderDeps): Forwarder {
-  const { board, clock, rollbacks } = deps
-  const nodes = createNodeForwarder({ clock })
+  const { board, clock, rollbacks, maxConnections } = deps
+  const nodes = createNodeForwarder({ clock, maxTotalConnections: maxConnections })
   const staleAnswers = new StaleAnswers(rollbacks)
   const upstreams = createUpstreams({
     board,
@@ -69,4 +69,6 @@ export interface Forwarder extends UpstreamHandler {
 export interface ForwarderDeps extends Omit<FailoverLoopDeps, 'send' | 'staleAnswers'> {
   readonly board: Board
   readonly rollbacks: Pick<ChainRollbacks, 'now' | 'hasGoneBelow'>
+  /** To all nodes together. */
+  readonly maxConnections?: number | undefined
 }
