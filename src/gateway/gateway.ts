@@ -5,6 +5,7 @@ import { FairShare } from '../core/fair-share.ts'
 import type { Network, Shard } from '../core/network.ts'
 import { type Log, placeOf } from '../log.ts'
 import { type GatewayError, gatewayError, INTERNAL_ERROR, OVERLOADED, rpcErrorWithoutId } from './errors.ts'
+import { LoopTurns } from './loop-turns.ts'
 import {
   type Admission,
   type AdmissionRules,
@@ -15,7 +16,6 @@ import {
 import { type AnswerMemoryLimits, createAnswerMemory } from './request/answer-memory.ts'
 import { type Caller, type CallerSettings, createCallers } from './request/callers.ts'
 import { type Certificate, createListener, type ListenerOptions } from './request/listener.ts'
-import { LoopTurns } from './request/loop-turns.ts'
 import { type Exchange, rejectRequest } from './request/reject-request.ts'
 import { BodyMemory, declaredLength, hasBody, receiveBody } from './request/request-body.ts'
 import { type AdmittedRequest, type Answer, createRequestHandler } from './request/request-handler.ts'

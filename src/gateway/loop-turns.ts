@@ -1,4 +1,5 @@
-import { FairQueue } from '../../core/fair-share.ts'
+import type { Clock, Timer } from '../clock.ts'
+import { FairQueue } from '../core/fair-share.ts'
 
 /**
  * Shares the event loop between callers. In one iteration of the loop only a few calls of each caller begin; the others
@@ -9,13 +10,18 @@ export class LoopTurns {
   readonly #waiting = new FairQueue<() => void>()
   /** Calls that began in this iteration, by caller. */
   readonly #begun = new Map<string | null, number>()
+  readonly #callsOfOne: number
   #total = 0
   #isCounting = false
+
+  constructor(callsOfOne = CALLS_OF_ONE) {
+    this.#callsOfOne = callsOfOne
+  }
 
   /** Returns `null` if the call may begin at once, also if `maxWaiting` or more calls wait. */
   next(caller: string | null, maxWaiting = Number.POSITIVE_INFINITY): Promise<void> | null {
     // Not for the first half of a turn, because planning a turn for each request would cost 1 % of it.
-    if (!this.#isCounting && this.#total >= CALLS_OF_ONE / 2) {
+    if (!this.#isCounting && this.#total >= this.#callsOfOne / 2) {
       this.#isCounting = true
       setImmediate(this.#nextTurn)
     }
@@ -27,7 +33,7 @@ export class LoopTurns {
     return new Promise((resolve) => this.#waiting.add(caller, resolve))
   }
 
-  readonly #mayBegin = (caller: string | null): boolean => (this.#begun.get(caller) ?? 0) < CALLS_OF_ONE
+  readonly #mayBegin = (caller: string | null): boolean => (this.#begun.get(caller) ?? 0) < this.#callsOfOne
 
   #begin(caller: string | null): void {
     this.#total++
@@ -51,3 +57,21 @@ export class LoopTurns {
 /** With their answers, about two milliseconds of processor time. */
 const CALLS_OF_ONE = 8
 const CALLS_PER_TURN = 32
+
+/**
+ * In one iteration of the event loop only a few of these timers run, because thousands of calls may reach their deadline at
+ * once. A timer that waits for its turn is no longer cancelled.
+ */
+export function pacedTimers(clock: Pick<Clock, 'now' | 'monotonic' | 'after'>) {
+  const turns = new LoopTurns(CALLS_PER_TURN)
+  return {
+    now: () => clock.now(),
+    monotonic: () => clock.monotonic(),
+    after: (ms: number, task: () => void): Timer =>
+      clock.after(ms, () => {
+        const turn = turns.next(null)
+        if (turn === null) task()
+        else void turn.then(task)
+      }),
+  }
+}

@@ -1,7 +1,7 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import { isIP } from 'node:net'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { LoopTurns } from '../gateway/request/loop-turns.ts'
+import { LoopTurns } from '../gateway/loop-turns.ts'
 import type { Secret } from '../secret.ts'
 import { sendProblem } from './problem.ts'
 import type { Audience } from './wire-status.ts'

@@ -12,7 +12,7 @@ import { MAX_HEADER_BYTES } from './limits.ts'
 export function createConnectionPool({ address, clock, lookup, maxConnections }: ConnectionPoolDeps): ConnectionPool {
   const all = new Set<Connection>()
   const idle: Connection[] = []
-  const waiting = new FairQueue<GiveConnection>()
+  const waiting = new FairQueue<Waiter>()
   const inUse = new FairShare(maxConnections)
   let tlsNotAfter: UnixMs | null = null
   let state: 'open' | 'retired' | 'closed' = 'open'
@@ -82,7 +82,7 @@ export function createConnectionPool({ address, clock, lookup, maxConnections }:
     return all.size >= inUse.max
   }
 
-  function handOver(connection: Connection, caller: string | null, give: GiveConnection): void {
+  function handOver(connection: Connection, caller: string | null, give: Waiter['give']): void {
     connection.caller = caller
     inUse.take(caller)
     give(connection)
@@ -93,7 +93,9 @@ export function createConnectionPool({ address, clock, lookup, maxConnections }:
       if (state === 'closed' || (idle.length === 0 && isFull())) return
       const next = waiting.next((caller) => inUse.mayTake(caller))
       if (next === null) return
-      handOver(idle.pop() ?? createConnection(), next.caller, next.item)
+      // Its deadline ends it. A connection for each of thousands of late requests would stop the event loop.
+      if (next.item.isLate()) continue
+      handOver(idle.pop() ?? createConnection(), next.caller, next.item.give)
     }
   }
 
@@ -111,13 +113,14 @@ export function createConnectionPool({ address, clock, lookup, maxConnections }:
   }
 
   return {
-    take(give, fresh, caller) {
+    take(waiter, fresh, caller) {
+      const { give } = waiter
       if (state === 'closed') return give(null)
       const isNew = idle.length === 0 || (fresh && !isFull())
-      if (!inUse.mayTake(caller) || (isNew && isFull())) waiting.add(caller, give)
+      if (!inUse.mayTake(caller) || (isNew && isFull())) waiting.add(caller, waiter)
       else handOver(isNew ? createConnection() : (idle.pop() as Connection), caller, give)
     },
-    leave: (give) => waiting.delete(give),
+    leave: (waiter) => waiting.delete(waiter),
     free(connection) {
       const now = clock.monotonic()
       if (!isReusable(connection, now)) return drop(connection)
@@ -146,7 +149,7 @@ export function createConnectionPool({ address, clock, lookup, maxConnections }:
       state = 'closed'
       idle.length = 0
       for (const connection of all) destroy(connection)
-      for (const give of waiting.drain()) give(null)
+      for (const { give } of waiting.drain()) give(null)
     },
   }
 }
@@ -157,9 +160,9 @@ export interface ConnectionPool {
    * `fresh` prefers a new connection if the limit allows one. `give` receives `null` if the pool is closed. Connections
    * are shared fairly between callers.
    */
-  take(give: GiveConnection, fresh: boolean, caller: string | null): void
+  take(waiter: Waiter, fresh: boolean, caller: string | null): void
   /** Cancels a pending `take`. */
-  leave(give: GiveConnection): void
+  leave(waiter: Waiter): void
   free(connection: Connection): void
   /** Closes a connection instead of returning it to the pool. */
   drop(connection: Connection): void
@@ -174,7 +177,11 @@ export interface ConnectionPool {
   close(): void
 }
 
-export type GiveConnection = (connection: Connection | null) => void
+export interface Waiter {
+  readonly give: (connection: Connection | null) => void
+  /** Whether the deadline is over: no connection is given any more. */
+  readonly isLate: () => boolean
+}
 
 /** One undici client: it connects for a request, and reconnects if its socket was closed in the meantime. */
 export interface Connection {

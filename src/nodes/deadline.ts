@@ -7,6 +7,7 @@ export class Deadline {
   readonly #signal: CancelSignal
   readonly #tasks: (() => void)[] = []
   readonly #pass = (): void => this.pass()
+  readonly #dueAt: number
   #timer: Timer | null
   passed: boolean
 
@@ -15,7 +16,13 @@ export class Deadline {
     this.#clock = clock
     this.#signal = signal
     this.passed = signal.aborted
+    this.#dueAt = clock.monotonic() + afterMs
     this.#timer = this.passed ? null : this.#start()
+  }
+
+  /** Also while the timer is late. */
+  get isOver(): boolean {
+    return this.passed || this.#clock.monotonic() >= this.#dueAt
   }
 
   watch(task: () => void): void {
@@ -46,10 +53,9 @@ export class Deadline {
 
   #start(): Timer {
     this.#signal.addEventListener('abort', this.#pass)
-    const dueAt = this.#clock.monotonic() + this.afterMs
     return this.#clock.after(this.afterMs, () => {
       // After a blocked event loop, timers run before sockets are read: a response in time must not count as late.
-      if (this.#clock.monotonic() - dueAt > LATE_MS) this.#timer = this.#clock.after(GRACE_MS, this.#pass)
+      if (this.#clock.monotonic() - this.#dueAt > LATE_MS) this.#timer = this.#clock.after(GRACE_MS, this.#pass)
       else this.pass()
     })
   }

@@ -3,7 +3,7 @@ import type { Clock } from '../clock.ts'
 import type { Failure } from '../core/failure.ts'
 import type { UnixMs } from '../core/time.ts'
 import type { NodeAddress } from './address.ts'
-import { type Connection, type ConnectionPool, createConnectionPool, type GiveConnection } from './connection-pool.ts'
+import { type Connection, type ConnectionPool, createConnectionPool, type Waiter } from './connection-pool.ts'
 import type { Deadline } from './deadline.ts'
 import { type Ending, Exchange, type RawResponse, ResponseBody, type ResponseHead, type Stage } from './exchange.ts'
 import { MAX_INCOMING_BYTES, MemoryBudget } from './limits.ts'
@@ -47,10 +47,11 @@ export function createTransport({
         if (closed) return fail({ kind: 'reset' })
         if (deadline.passed) return giveUp()
         deadline.watch(giveUp)
-        pool.take(use, repeated || once, caller)
+        pool.take(waiter, repeated || once, caller)
         if (current === null) waitingSince = clock.monotonic()
       }
-      const use: GiveConnection = (connection) => {
+      const waiter: Waiter = { give: use, isLate: () => deadline.isOver }
+      function use(connection: Connection | null): void {
         stopWaiting()
         if (connection === null) return fail({ kind: 'reset' })
         current = connection
@@ -68,7 +69,7 @@ export function createTransport({
         const connection = current
         // Must precede closing the connection, which ends the exchange with an error.
         current = null
-        if (connection === null) pool.leave(use)
+        if (connection === null) pool.leave(waiter)
         else {
           // A firewall may have dropped all connections silently: the next request needs a new one.
           if (connection.used && exchange?.stage === 'asked') pool.closeIdle()

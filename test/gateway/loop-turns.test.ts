@@ -1,6 +1,7 @@
 import { setImmediate } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { LoopTurns } from '../../src/gateway/request/loop-turns.ts'
+import { systemClock } from '../../src/clock.ts'
+import { LoopTurns, pacedTimers } from '../../src/gateway/loop-turns.ts'
 
 /** Begins calls in this order, and notes each when it may run. */
 function begin(turns: LoopTurns, callers: readonly string[], ran: string[]): void {
@@ -74,4 +75,21 @@ test('where too many wait already, a call begins at once', async () => {
 
   await setImmediate()
   expect(ran).toHaveLength(11)
+})
+
+test('of timers that are due at once, 32 run in one iteration of the event loop', async () => {
+  const due: (() => void)[] = []
+  const timer = { cancel() {} }
+  const clock = pacedTimers({ ...systemClock, after: (_ms, task) => (due.push(task), timer) })
+  let ran = 0
+  for (let one = 0; one < 100; one++) clock.after(1000, () => ran++)
+
+  for (const task of due) task()
+  const counts = [ran]
+  for (let iteration = 0; iteration < 3; iteration++) {
+    await setImmediate()
+    counts.push(ran)
+  }
+
+  expect(counts).toEqual([32, 64, 96, 100])
 })

@@ -2,6 +2,7 @@ import type { Socket } from 'node:net'
 import { gzipSync } from 'node:zlib'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
+import { type Connection, createConnectionPool } from '../../src/nodes/connection-pool.ts'
 import { createNodeForwarder, type Forwarded, type NodeForwarder } from '../../src/nodes/forward.ts'
 import { until } from '../support/daemon.ts'
 import { addressOf, answer, nodeClient, rawNode, send } from './support.ts'
@@ -144,6 +145,28 @@ test('long answers that come in at once share a room: those that do not fit are 
   sockets[5]?.write('a')
   expect(bodyOf(await again)).toHaveLength(3 * MEBIBYTE + 1)
 }, 120_000)
+
+test('a request whose time is over gets no connection that becomes free', () => {
+  const address = addressOf('http://127.0.0.1:1')
+  const pool = createConnectionPool({ address, clock: systemClock, lookup: null, maxConnections: 1 })
+  onTestFinished(() => pool.close())
+  const given: string[] = []
+  let first: Connection | null = null
+  const waiter = (name: string, isLate: boolean) => ({
+    give(connection: Connection | null) {
+      first ??= connection
+      given.push(name)
+    },
+    isLate: () => isLate,
+  })
+  pool.take(waiter('first', false), false, null)
+  pool.take(waiter('late', true), false, null)
+  pool.take(waiter('in time', false), false, null)
+
+  pool.drop(first!)
+
+  expect(given).toEqual(['first', 'in time'])
+})
 
 describe('the stage of a failure is reported', () => {
   test('the port is closed', async () => {

@@ -2,6 +2,7 @@ import type { ChainEvent } from '../../core/verdict/network-view.ts'
 import { createNodeForwarder } from '../../nodes/forward.ts'
 import type { Board } from '../../state/board.ts'
 import type { ChainRollbacks } from '../chain-rollbacks.ts'
+import { pacedTimers } from '../loop-turns.ts'
 import type { UpstreamHandler, UpstreamRequest } from '../upstream-request.ts'
 import { attempt } from './attempt.ts'
 import { FailoverLoop, type FailoverLoopDeps } from './failover-loop.ts'
@@ -14,7 +15,7 @@ import { createUpstreams } from './upstream-registry.ts'
 /** Answers requests by sending them to nodes: the best endpoint first, then the next ones, within the deadline. */
 export function createForwarder(deps: ForwarderDeps): Forwarder {
   const { board, clock, rollbacks, maxConnections } = deps
-  const nodes = createNodeForwarder({ clock, maxTotalConnections: maxConnections })
+  const nodes = createNodeForwarder({ clock: pacedTimers(clock), maxTotalConnections: maxConnections })
   const staleAnswers = new StaleAnswers(rollbacks)
   const upstreams = createUpstreams({
     board,
