@@ -89,7 +89,7 @@ const TOKEN_NEEDED =
 function isFromHere({ headers, socket }: FastifyRequest): boolean {
   const forwarded = entriesOf(headers.forwarded)
     .flatMap((entry) => entry.split(';'))
-    .flatMap((pair) => /^ *for *= *"?([^"]*)/i.exec(pair)?.[1] ?? [])
+    .flatMap((pair) => /^\s*for\s*=\s*"?([^"]*)/i.exec(pair)?.[1] ?? [])
   const named = [...forwarded, ...entriesOf(headers['x-forwarded-for']), ...entriesOf(headers['x-real-ip'])]
   return isLoopback(addressOf(socket.remoteAddress)) && named.every((one) => isLoopback(nameOf(one.trim())))
 }

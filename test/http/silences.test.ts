@@ -190,6 +190,7 @@ describe('who may write', () => {
       {},
       { headers: { 'x-forwarded-for': '192.0.2.7, 127.0.0.1' } },
     ],
+    ['another machine, by Forwarded with tabs', 403, {}, { headers: { forwarded: 'for=127.0.0.1,\tfor=192.0.2.7' } }],
     [
       'another machine, by Forwarded',
       403,
