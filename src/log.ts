@@ -1,3 +1,4 @@
+import { Writable } from 'node:stream'
 import { type DestinationStream, pino } from 'pino'
 
 /** Each entry is a fixed sentence with fields. Fields contain names, never a URL, a header or a caller's id. */
@@ -11,7 +12,7 @@ export interface Log {
 /** Logs one line per event, as JSON or coloured text, to standard error, because commands print to standard output. */
 export async function createLogger(
   { level, format }: LoggerOptions,
-  destination: DestinationStream = pino.destination({ dest: 2, sync: true }),
+  destination: DestinationStream = standardError(),
 ): Promise<Logger> {
   const stream = format === 'pretty' ? await prettyStream(destination) : destination
   const logger = pino({ level, base: null, timestamp: pino.stdTimeFunctions.isoTime }, stream)
@@ -24,6 +25,24 @@ export async function createLogger(
       logger.level = next
     },
   }
+}
+
+/** What it does not take is lost: a full disk must end neither the daemon nor, once there is room again, its log. */
+function standardError(): Writable {
+  let lines = open()
+  function open() {
+    // After an error, pino's stream would keep every line that follows in memory.
+    return pino.destination({ dest: 2, sync: true }).once('error', () => {
+      lines = open()
+    })
+  }
+  return new Writable({
+    decodeStrings: false,
+    write(line: string, _encoding, done) {
+      lines.write(line)
+      done()
+    },
+  })
 }
 
 /** Most daemons log JSON: only the others load what writes text. */

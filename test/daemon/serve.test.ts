@@ -1,4 +1,15 @@
-import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { execFileSync, spawn } from 'node:child_process'
+import {
+  closeSync,
+  existsSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
@@ -8,6 +19,7 @@ import { run } from '../../src/commands/run.ts'
 import { createChain } from '../../src/simulator/chain.ts'
 import { type SimulatedNode, startSimulatedNode } from '../../src/simulator/node.ts'
 import {
+  MAIN,
   type RunningDaemon,
   removeFolder,
   runHeartline,
@@ -16,6 +28,7 @@ import {
   temporaryFolder,
   until,
 } from '../support/daemon.ts'
+import { mayMount } from '../support/mount.ts'
 
 const cleanups: (() => unknown)[] = []
 let nodes: SimulatedNode[] = []
@@ -274,6 +287,58 @@ describe('one daemon', () => {
     }, 'it was polled four more times')
 
     expect([...seen]).toEqual(['down'])
+  })
+})
+
+describe.skipIf(!mayMount())('the disk of the log is full', () => {
+  test.each(['json', 'pretty'])('which ends neither the daemon nor, later, the log (%s)', async (format) => {
+    const folder = temporaryFolder()
+    const disk = join(folder, 'disk')
+    mkdirSync(disk)
+    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=64k', 'tmpfs', disk])
+    cleanups.push(
+      () => removeFolder(folder),
+      () => execFileSync('umount', [disk]),
+    )
+    const file = join(folder, 'heartline.yaml')
+    // A warning about each, so that every reload writes a page of the log.
+    const channels = Array.from({ length: 30 }, (_, i) => ({
+      name: `c${i}`,
+      type: 'webhook',
+      url: 'https://127.0.0.1:1',
+    }))
+    const written = {
+      server: { listen: '127.0.0.1:0' },
+      store: { path: ':memory:' },
+      log: { format },
+      notify: { channels },
+    }
+    writeFileSync(file, JSON.stringify(config(['a'], written)))
+    const log = join(disk, 'log')
+    const stderr = openSync(log, 'a')
+    const child = spawn(process.execPath, [MAIN, 'serve', '-c', file], { stdio: ['ignore', 'ignore', stderr] })
+    closeSync(stderr)
+    const ended = new Promise<number | null>((resolve) => child.once('exit', resolve))
+    cleanups.push(async () => {
+      child.kill('SIGKILL')
+      await ended
+    })
+    const pageUrl = () => /http:\/\/127\.0\.0\.1:\d+/.exec(readFileSync(log, 'utf8'))?.[0]
+    await until(() => pageUrl() !== undefined, 'it listens')
+    const url = pageUrl()
+    const reload = () => child.kill('SIGHUP')
+    const size = () => statSync(log).size
+
+    expect(() => writeFileSync(join(disk, 'fill'), Buffer.alloc(65_536))).toThrow('ENOSPC')
+    await until(() => reload() && size() % 4096 === 0, 'the last page of the log is full')
+    const full = size()
+    reload()
+
+    expect((await fetch(`${url}/-/healthy`)).status).toBe(200)
+    rmSync(join(disk, 'fill'))
+    await until(() => reload() && size() > full, 'it logs again')
+    child.kill('SIGTERM')
+    expect(await ended).toBe(0)
   })
 })
 

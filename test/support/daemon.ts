@@ -7,7 +7,8 @@ import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import type { Clock } from '../../src/clock.ts'
 
-const MAIN = fileURLToPath(new URL('../../dist/src/main.js', import.meta.url))
+/** The built program. */
+export const MAIN = fileURLToPath(new URL('../../dist/src/main.js', import.meta.url))
 
 export interface EndpointView {
   readonly name: string
