@@ -20,6 +20,10 @@ export async function backup(
     io.err('heartline: store.path: a store in memory cannot be backed up')
     return EXIT.badConfig
   }
+  if (!existsSync(path)) {
+    io.err('heartline: backup failed: store.path: there is no such file; the daemon makes it when it starts')
+    return EXIT.software
+  }
   if (existsSync(to)) {
     io.err(`heartline: ${to} exists; a backup never overwrites a file`)
     return EXIT.usage

@@ -1,6 +1,6 @@
 import { systemClock } from '../clock.ts'
 import type { ConfiguredNetwork } from '../config/resolve.ts'
-import { humanDuration, type UnixMs } from '../core/time.ts'
+import { humanDuration, seconds, type UnixMs } from '../core/time.ts'
 import { worst } from '../core/verdict/condition.ts'
 import type { Health } from '../core/verdict/health.ts'
 import { judgeRound } from '../core/verdict/single-poll.ts'
@@ -127,7 +127,7 @@ function asJson(health: Health, now: UnixMs): object {
       hash,
       timestamp: new Date(timestamp).toISOString(),
       lag_blocks: lagBlocks,
-      lag_seconds: lagMs === null ? null : lagMs / 1000,
+      lag_seconds: seconds(lagMs),
     })),
     healthy: liveness?.healthy ?? null,
     syncing: report?.sync?.isSyncing ?? null,
@@ -136,8 +136,8 @@ function asJson(health: Health, now: UnixMs): object {
     consensus: consensusView(report?.consensus ?? null),
     not_offered: (liveness?.checks ?? []).filter(({ offered }) => offered === false).map(({ name }) => name),
     client: report?.client ?? null,
-    heartbeat_lag_seconds: heartbeatAt === null ? null : Math.max(0, now - heartbeatAt) / 1000,
-    latency_seconds: latencyMs === null ? null : latencyMs / 1000,
-    clock_skew_seconds: clockSkewMs === null ? null : clockSkewMs / 1000,
+    heartbeat_lag_seconds: heartbeatAt === null ? null : seconds(Math.max(0, now - heartbeatAt)),
+    latency_seconds: seconds(latencyMs),
+    clock_skew_seconds: seconds(clockSkewMs),
   }
 }

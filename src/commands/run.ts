@@ -54,10 +54,13 @@ export async function run(
   process.on('SIGTERM', stop).on('SIGINT', stop)
 
   // `heartline … | head` closes the pipe early. The exit status is that of a process ended by SIGPIPE.
-  stdout.on('error', (error: NodeJS.ErrnoException) => {
-    if (error.code !== 'EPIPE') throw error
-    process.exit(128 + 13)
+  stdout.on('error', ({ code }: NodeJS.ErrnoException) => {
+    if (code === 'EPIPE') process.exit(128 + 13)
+    io.err(`heartline: the output cannot be written (${code})`)
+    process.exit(EXIT.software)
   })
+  // Nothing is left that could be told of it; the exit status still can.
+  stderr.on('error', ignore)
 
   let status: number = EXIT.ok
   const program = new Command('heartline')

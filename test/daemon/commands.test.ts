@@ -1,16 +1,14 @@
-import { spawn } from 'node:child_process'
-import { readdirSync, writeFileSync } from 'node:fs'
+import { type StdioOptions, spawn } from 'node:child_process'
+import { closeSync, openSync, readdirSync, writeFileSync } from 'node:fs'
 import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import Database from 'better-sqlite3'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
 import { createChain } from '../../src/simulator/chain.ts'
 import { type SimulatedNode, startSimulatedNode } from '../../src/simulator/node.ts'
-import { removeFolder, runHeartline, runHere, startDaemon, temporaryFolder, until } from '../support/daemon.ts'
+import { MAIN, removeFolder, runHeartline, runHere, startDaemon, temporaryFolder, until } from '../support/daemon.ts'
 
-const MAIN = fileURLToPath(new URL('../../dist/src/main.js', import.meta.url))
 const names = ['a', 'b', 'c']
 let nodes: SimulatedNode[] = []
 let folder: string
@@ -67,6 +65,8 @@ describe('probe', () => {
     const { status, out } = await runHeartline(['probe', '-c', file, '--json'])
 
     expect(status).toBe(2)
+    // In microseconds, as everywhere in the API.
+    expect(out).not.toMatch(/\.\d{7}/)
     const { endpoints } = JSON.parse(out)
     expect(endpoints.map(({ endpoint, state }: { endpoint: string; state: string }) => [endpoint, state])).toEqual([
       ['a', 'up'],
@@ -111,6 +111,41 @@ describe('the other commands', () => {
     expect((await runHere(['backup', copy, '-c', file])).status).toBe(64)
     expect(await daemon.stop()).toBe(0)
   })
+
+  test('backup of a store that no daemon has made says so', async () => {
+    const { status, err } = await runHere(['backup', join(folder, 'copy.db'), '-c', file])
+
+    expect(status).toBe(70)
+    expect(err).toContain('store.path: there is no such file')
+    expect(readdirSync(folder)).toEqual(['heartline.yaml'])
+  })
+
+  test.skipIf(process.platform !== 'linux')(
+    'output that cannot be written ends with a sentence, no stack',
+    async () => {
+      const full = openSync('/dev/full', 'w')
+      const end = (args: string[], stdio: StdioOptions) =>
+        new Promise<{ status: number | null; err: string }>((resolve) => {
+          const child = spawn(process.execPath, [MAIN, ...args], { stdio })
+          let err = ''
+          child.stderr?.setEncoding('utf8').on('data', (text: string) => {
+            err += text
+          })
+          child.once('close', (status) => resolve({ status, err }))
+        })
+      try {
+        expect(await end(['schema'], ['ignore', full, 'pipe'])).toEqual({
+          status: 70,
+          err: 'heartline: the output cannot be written (ENOSPC)\n',
+        })
+        expect(await end(['check-config', '-c', '/no/such/file'], ['ignore', 'ignore', full])).toMatchObject({
+          status: 78,
+        })
+      } finally {
+        closeSync(full)
+      }
+    },
+  )
 
   test('a command without its file says which it needs', async () => {
     const { status, err } = await runHere(['serve'], { env: { HEARTLINE_CONFIG: '' } })
