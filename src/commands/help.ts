@@ -83,7 +83,7 @@ and without a gateway; PostgreSQL must be installed, but no server need run.`,
     ],
     exit: [['0', 'stopped by a signal'], USAGE, ['70', 'the start failed']],
     environment: [['TMPDIR', 'folder of its store while it runs']],
-    signals: [['SIGTERM, SIGINT', 'stops']],
+    signals: [['SIGTERM, SIGINT, SIGHUP', 'stops']],
   },
   probe: {
     summary: 'poll once and print the results; exit status 0 all up, 1 some degraded, 2 some down',

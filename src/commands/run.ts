@@ -103,6 +103,8 @@ export async function run(
       }
     })
   const runDemo = async (options: { port?: number; cluster?: boolean } = {}) => {
+    // The terminal is closed: its files, daemons and database must not be left behind.
+    process.on('SIGHUP', stop)
     const { demo } = await import('./demo.ts')
     status = await demo({ ...options, ...serveOverrides(overrides()) }, io, env)
   }
@@ -171,7 +173,7 @@ export async function run(
     if (!(error instanceof CommanderError)) throw error
     return error.exitCode === 0 ? EXIT.ok : EXIT.usage
   } finally {
-    process.off('SIGTERM', stop).off('SIGINT', stop)
+    process.off('SIGTERM', stop).off('SIGINT', stop).off('SIGHUP', stop)
   }
   return status
 }

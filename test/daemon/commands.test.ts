@@ -241,21 +241,25 @@ describe('demo', () => {
     server.close()
   })
 
-  test('stops at a signal while it writes its past, and leaves nothing behind', async () => {
-    const child = spawn(process.execPath, [MAIN, 'demo', '--port', '0'], { env: { ...process.env, TMPDIR: folder } })
-    let out = ''
-    child.stdout.on('data', (chunk) => {
-      out += String(chunk)
-    })
-    await until(
-      () => readdirSync(folder, { recursive: true, encoding: 'utf8' }).some((name) => name.endsWith('demo.db')),
-      'the store is open',
-    )
+  // A terminal that is closed sends SIGHUP.
+  test.each(['SIGTERM', 'SIGHUP'] as const)(
+    'stops at %s while it writes its past, and leaves nothing behind',
+    async (signal) => {
+      const child = spawn(process.execPath, [MAIN, 'demo', '--port', '0'], { env: { ...process.env, TMPDIR: folder } })
+      let out = ''
+      child.stdout.on('data', (chunk) => {
+        out += String(chunk)
+      })
+      await until(
+        () => readdirSync(folder, { recursive: true, encoding: 'utf8' }).some((name) => name.endsWith('demo.db')),
+        'the store is open',
+      )
 
-    child.kill('SIGTERM')
+      child.kill(signal)
 
-    expect(await new Promise((resolve) => child.once('exit', resolve))).toBe(0)
-    expect(out).toBe('')
-    expect(readdirSync(folder)).toEqual(['heartline.yaml'])
-  })
+      expect(await new Promise((resolve) => child.once('exit', resolve))).toBe(0)
+      expect(out).toBe('')
+      expect(readdirSync(folder)).toEqual(['heartline.yaml'])
+    },
+  )
 })
