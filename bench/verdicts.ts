@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { createRandom } from '../test/proof/random.ts'
-import { anyTimeline, FAULTS, type FaultKind, play } from '../test/support/timelines.ts'
+import { FAULTS, type FaultKind } from '../test/support/timeline-truth.ts'
+import { anyTimeline, play } from '../test/support/timelines.ts'
 import { simulateMonth } from './month.ts'
 import { median } from './support.ts'
 

@@ -10,8 +10,8 @@ import { anyTimeline, play, type Timeline } from '../support/timelines.ts'
 const KNOWN: Readonly<Record<string, Timeline>> = {
   'a fork beside a node that stands still, whose old height all others report': {
     networks: [
-      { endpoints: 5, blockTimeMs: 2000, intervalMs: 15_000, oneHost: true, failAfter: 3, recoverAfter: 2 },
-      { endpoints: 1, blockTimeMs: 400, intervalMs: 10_000, oneHost: true, failAfter: 1, recoverAfter: 4 },
+      { endpoints: 5, blockTimeMs: 2000, intervalsMs: [15_000], oneHost: true, failAfter: 3, recoverAfter: 2 },
+      { endpoints: 1, blockTimeMs: 400, intervalsMs: [10_000], oneHost: true, failAfter: 1, recoverAfter: 4 },
     ],
     episodes: [
       {
