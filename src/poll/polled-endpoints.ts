@@ -81,7 +81,7 @@ export function createPolledEndpoints({ observer, clock, owns }: PolledEndpoints
 
     /** The chain had halted, on these shards if they are known. Call it when its heads are restored. */
     restoreHalt(network: string, shards?: readonly Shard[]): void {
-      byNetwork.get(network)?.entries[0]?.view.restoreHalt(shards)
+      byNetwork.get(network)?.entries[0]?.view.restoreHalt(clock.now(), shards)
     },
 
     /** Continues a network from what another daemon has saved of its endpoints, and has said of them since. */

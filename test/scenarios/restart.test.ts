@@ -555,6 +555,21 @@ describe('a restart while the chain is halted', () => {
     },
   )
 
+  test('does not count the halt against a pool that is two blocks behind when it ends', async () => {
+    const first = createStage()
+    await first.pass(5 * MINUTE)
+    first.halt('ethereum', true)
+    await first.pass(10 * MINUTE)
+    const saved = first.killed()
+    first.set('ethereum/b', { behind: 2 })
+    first.halt('ethereum', false)
+
+    const second = await startedAgain(first, saved, 15 * SECOND, {})
+    await second.pass(5 * MINUTE)
+
+    expect(second.accused()).toEqual([])
+  })
+
   test('does not blame the only endpoint that still answers', async () => {
     const first = createStage()
     await first.pass(2 * MINUTE)
@@ -571,5 +586,58 @@ describe('a restart while the chain is halted', () => {
     second.halt('ethereum', false)
     await second.pass(5 * MINUTE)
     expect([second.state('ethereum/a'), second.halted('ethereum')]).toEqual(['up', false])
+  })
+})
+
+describe('until all endpoints were polled after a restart', () => {
+  const atOnce = { failAfter: 1, recoverAfter: 1 }
+
+  async function over(nodes: Readonly<Record<string, Node>>, names: readonly string[], offMs: number): Promise<Stage> {
+    const networks = [{ name: 'ethereum', endpoints: names, thresholds: atOnce }]
+    const first = createStage({ networks })
+    await first.pass(5 * MINUTE)
+    for (const [name, node] of Object.entries(nodes)) first.set(`ethereum/${name}`, node)
+    await first.pass(5 * MINUTE)
+    return killed(first, offMs, { networks })
+  }
+
+  test('the first two of three do not make a liar of the first one’s height', async () => {
+    let ahead = 0
+    const second = await over({ a: { behind: () => -++ahead } }, ['a', 'b', 'c'], SECOND)
+    await second.pass(5 * MINUTE)
+
+    expect(second.accused()).toEqual([])
+    expect(second.incidents()).toEqual([])
+  })
+
+  test('one that lags goes on to lag, though it is ahead of where the others were', async () => {
+    const second = await over({ a: { behind: 20 } }, ['a', 'b', 'c'], HOUR)
+    await second.pass(5 * MINUTE)
+
+    expect(second.told('ethereum/a')).toEqual([])
+    expect(second.codes('ethereum/a')).toEqual(['lagging'])
+    expect(only(second.incidents())).toMatchObject({ endpoint: 'a', closedAt: null })
+  })
+
+  test('one on a branch of its own stays there', async () => {
+    const second = await over({ a: { branch: { from: 1020, name: 'other' } } }, ['a', 'b', 'c'], MINUTE)
+    await second.pass(5 * MINUTE)
+
+    expect(second.told('ethereum/a')).toEqual([])
+    expect(second.codes('ethereum/a')).toEqual(['forked'])
+    expect(only(second.incidents())).toMatchObject({ endpoint: 'a', closedAt: null })
+  })
+
+  test('the higher half of the endpoints of a halted chain makes no other late', async () => {
+    const networks = [{ name: 'ethereum', endpoints: ['a', 'b', 'c', 'd'], thresholds: atOnce }]
+    const first = createStage({ networks })
+    await first.pass(5 * MINUTE)
+    first.halt('ethereum', true)
+    for (const name of ['c', 'd']) first.set(`ethereum/${name}`, { stuckAt: first.height('ethereum') - 3 })
+    await first.pass(10 * MINUTE)
+    const second = await killed(first, MINUTE, { networks })
+    await second.pass(5 * MINUTE)
+
+    expect(second.accused()).toEqual([])
   })
 })

@@ -252,7 +252,9 @@ function wrongTimes({ runs, fleet, past, of, seconds }: Times): string[] {
     const ended = one.until
     const lastAt = one.lastAt ?? ended - 1
     // Good polls before and after a longer pause are not in a row.
-    const good = runs.slice(one.run).flatMap(({ stage }) => stage.pollsOf(key).find((poll) => poll > lastAt) ?? [])
+    const good = runs.slice(one.run).flatMap(({ stage }, at) => {
+      return stage.pollsOf(key).find((poll) => at > 0 || poll > lastAt) ?? []
+    })
     const first = begins[0]
     const found = of(key).filter(
       ({ closedAt, openedAt, flapping }) => !flapping && openedAt < ended && (closedAt ?? ended) >= (first ?? ended),
@@ -263,7 +265,7 @@ function wrongTimes({ runs, fleet, past, of, seconds }: Times): string[] {
       if (!begins.includes(openedAt)) wrongs.push(`${what} has an incident since ${seconds(openedAt)}`)
       if (closedAt !== null && !good.includes(closedAt))
         wrongs.push(
-          `${what} has an incident until ${seconds(closedAt)}, its first good poll was at ${good.map(seconds)}`,
+          `${what} has an incident until ${seconds(closedAt)}, its first good poll was at ${good.map(seconds).join(' or ')}`,
         )
       const run = runs.findLast(({ from }) => from <= openedAt)
       if (run === undefined || closedAt === null || parts.length > 1 || closedAt > untilOf(run, key, runs)) continue

@@ -112,7 +112,10 @@ export async function play(timeline: Timeline, look: (stage: Stage) => void = ()
         const fault = ill.get(key)
         return fault?.fault.kind === 'forked' ? { from: fault.height + 1, name: `fork${fault.fault.size}` } : null
       },
-      latencyMs: () => (ill.get(key)?.fault.kind === 'slow' ? 2500 : 5 + random() * Math.min(400, intervalMs / 8)),
+      latencyMs: () =>
+        ill.get(key)?.fault.kind === 'slow'
+          ? Math.min(2500, 1.2 * intervalMs)
+          : 5 + random() * Math.min(400, intervalMs / 8),
       failure: () => {
         const fault = ill.get(key)
         const failure = outage ?? (fault === undefined ? undefined : FAILURES[fault.fault.kind])

@@ -52,7 +52,7 @@ export interface ChainView {
   /** Restores a saved head. It is not recent until the endpoint answers again. */
   restore(endpoint: string, saved: SavedHead): void
   /** Call it after `restore` if the chain had halted. */
-  restoreHalt(): void
+  restoreHalt(now: UnixMs): void
   /** Applies other options from now on. */
   configure(options: ChainViewOptions): void
   /** Moves all remembered times by this step of the wall clock, so that no time seems to have passed. */

@@ -22,8 +22,8 @@ export interface Progress {
   forget(endpoint: string): void
   /** Restores the time of the last advance from an earlier run. */
   restore(advancedAt: UnixMs): void
-  /** The chain had halted before a restart: it still has, unless an endpoint advances. */
-  restoreHalt(): void
+  /** The chain had halted before a restart: it has until now, and goes on to unless an endpoint advances. */
+  restoreHalt(now: UnixMs): void
   /** Whether heads were restored since `findLeader`, after a restart. */
   readonly isRestored: boolean
   /** Call it after the reference head was updated. Restored heads tell who was ahead of the others. */
@@ -135,8 +135,8 @@ export function createProgress({ reference, pace, answering, options }: Progress
       lastAdvanceAt = Math.max(lastAdvanceAt, advancedAt)
     },
 
-    restoreHalt() {
-      stoodAt = lastAdvanceAt
+    restoreHalt(now) {
+      stoodAt = now
     },
 
     shift(ms) {

@@ -2,7 +2,7 @@ import type { Thresholds } from '../network.ts'
 import type { Outcome, PollResult } from '../poll-result.ts'
 import type { UnixMs } from '../time.ts'
 import { type ConditionCode, severity } from './condition.ts'
-import { conditionsOf, confirm, confirmedOnly } from './confirm.ts'
+import { comparedIn, conditionsOf, confirm, confirmedOnly } from './confirm.ts'
 import { findingsOf, latencyOf, type ShardStanding, skewOf } from './findings.ts'
 import type { Health } from './health.ts'
 import { livenessAfter } from './liveness.ts'
@@ -12,7 +12,7 @@ const LONGEST_WAIT_MS = 3_600_000
 
 /**
  * The health of an endpoint after a poll. `standings` are the shards whose head the poll read. `timed`: the poll's
- * duration is the node's.
+ * duration is the node's. `isComparable`: the other endpoints are known well enough to compare it with them.
  */
 export function assess(
   result: PollResult,
@@ -20,11 +20,12 @@ export function assess(
   standings: readonly ShardStanding[],
   thresholds: Thresholds,
   now: UnixMs,
-  timed = true,
+  { timed, isComparable } = { timed: true, isComparable: true },
 ): Health {
   const { endpoint, startedAt } = result
   const liveness = livenessAfter(previous.liveness, result.liveness, startedAt)
-  const findings = findingsOf(result, liveness, standings, { thresholds, now, timed })
+  const earlier = isComparable ? null : comparedIn(previous.confirmation)
+  const findings = findingsOf(result, liveness, standings, { thresholds, now, timed, earlier })
   const confirmation = confirm(previous.confirmation, findings, startedAt, thresholds)
   return {
     endpoint,
@@ -39,7 +40,7 @@ export function assess(
     clockSkewMs: skewOf(result, standings, now),
     tlsNotAfter: result.tlsNotAfter ?? previous.tlsNotAfter,
     confirmation,
-    laggingShards: laggingOf(standings),
+    laggingShards: isComparable ? laggingOf(standings) : previous.laggingShards,
   }
 }
 

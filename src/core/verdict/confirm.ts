@@ -1,7 +1,7 @@
 import type { Thresholds } from '../network.ts'
 import type { UnixMs } from '../time.ts'
 import type { Condition, ConditionCode, Finding, Verdict } from './condition.ts'
-import { best, severity, worst } from './condition.ts'
+import { best, isRelative, severity, worst } from './condition.ts'
 
 /**
  * Adds one poll's findings. The verdict worsens after `failAfter` consecutive worse polls, to the least bad of them,
@@ -125,6 +125,13 @@ function withReasons(traces: readonly Trace[], verdict: Verdict): readonly Trace
 export function confirmedOnly(state: ConfirmationState): ConfirmationState {
   const confirmed = state.traces.filter((trace) => trace.confirmed)
   return { ...state, recent: [], traces: confirmed.map((trace) => ({ ...trace, missed: 0 })) }
+}
+
+/** What comparison with other endpoints has confirmed, and the latest poll still found. */
+export function comparedIn({ traces }: ConfirmationState): readonly Finding[] {
+  return traces.flatMap(({ finding, confirmed, missed }) =>
+    confirmed && missed === 0 && isRelative(finding.code) ? [finding] : [],
+  )
 }
 
 /** Worst first, then oldest first. */

@@ -8,14 +8,13 @@ import { ofNothing, pushLiveness } from './liveness-findings.ts'
 
 /**
  * Everything that one poll finds, before confirmation: the rules of all conditions, those of the liveness check in
- * liveness-findings.ts. `liveness` is the latest known: it holds until the next liveness check. `timed`: our process ran
- * during the whole poll, so its duration is the node's.
+ * liveness-findings.ts. `liveness` is the latest known: it holds until the next liveness check.
  */
 export function findingsOf(
   result: PollResult,
   liveness: Liveness | null,
   standings: readonly ShardStanding[],
-  { thresholds, now, timed }: { readonly thresholds: Thresholds; readonly now: UnixMs; readonly timed: boolean },
+  { thresholds, now, timed, earlier }: FindingsOptions,
 ): readonly Finding[] {
   const findings: Finding[] = []
   if (result.liveness?.ok === false) push(findings, ofFailure(result.liveness.failure, ''))
@@ -30,7 +29,8 @@ export function findingsOf(
   for (const { shard, outcome } of result.heads) {
     if (!outcome.ok) push(findings, ofFailure(outcome.failure, alike ? '' : ofShard(shard)))
   }
-  for (const standing of standings) {
+  if (earlier !== null) findings.push(...earlier)
+  for (const standing of earlier === null ? standings : []) {
     pushStanding(findings, standing, thresholds)
     if (standing.ageMs !== null) {
       const ageMs = Math.max(0, standing.ageMs + aheadMs(result.clockSkewMs, thresholds))
@@ -41,6 +41,15 @@ export function findingsOf(
   if (timed) push(findings, ofLatency(latencyOf(result), thresholds))
   push(findings, ofClock(skewOf(result, standings, now), thresholds))
   return oneOfEachCode(findings)
+}
+
+interface FindingsOptions {
+  readonly thresholds: Thresholds
+  readonly now: UnixMs
+  /** Our process ran during the whole poll, so its duration is the node's. */
+  readonly timed: boolean
+  /** What comparison with other endpoints found before, while it cannot be compared; `null` if it can. */
+  readonly earlier: readonly Finding[] | null
 }
 
 /** The skew, if our clock is ahead of the node's: ours may be wrong, and blocks only seem old. Otherwise 0. */

@@ -21,7 +21,7 @@ export interface NetworkChains {
   /** The fork of the first forked shard; `null` if there is none. Slow on large networks. */
   fork(): NetworkFork | null
   /** The chain had halted, on these shards if they are known. Call it when the heads of an earlier run are restored. */
-  restoreHalt(shards?: readonly Shard[]): void
+  restoreHalt(now: UnixMs, shards?: readonly Shard[]): void
   shift(ms: number): void
 }
 
@@ -157,8 +157,8 @@ export function createNetworkChains(
       return shard === undefined || !fork ? null : { ...fork, shard, shards }
     },
 
-    restoreHalt(shards) {
-      for (const [shard, chain] of chains) if (shards?.includes(shard) !== false) chain.restoreHalt()
+    restoreHalt(now, shards) {
+      for (const [shard, chain] of chains) if (shards?.includes(shard) !== false) chain.restoreHalt(now)
     },
 
     shift(ms) {

@@ -6,6 +6,7 @@ import type { UnixMs } from '../time.ts'
 import { assess, isSuspect, withoutResult } from './assess.ts'
 import { type ConfirmationState, conditionsOf, confirmedOnly } from './confirm.ts'
 import type { ShardStanding } from './findings.ts'
+import { createFirstRound } from './first-round.ts'
 import { type Health, resultHolds, unpolled } from './health.ts'
 import { type FailingQuestion, failingQuestions, livenessOf } from './liveness.ts'
 import { createNetworkChains, type KeptChains, type NetworkChains } from './network-chains.ts'
@@ -71,6 +72,7 @@ export function createNetworkView(
   const healths = new Map<string, Health>(endpoints.map((endpoint) => [endpoint.name, unpolled(endpoint, now)]))
   const chains = createNetworkChains(network, endpoints, earlier)
   const { references, halts, isForked, fork, restoreHalt } = chains
+  const firstRound = createFirstRound(endpoints)
 
   return {
     network,
@@ -119,7 +121,8 @@ export function createNetworkView(
         const standing = chains.standing(shard, name, previous.laggingShards.includes(shard), at)
         if (standing !== null) standings.push(standing)
       }
-      const health = assess(result, previous, standings, thresholds, at, timed)
+      firstRound.polled(name)
+      const health = assess(result, previous, standings, thresholds, at, { timed, isComparable: firstRound.isOver(at) })
       healths.set(name, health)
       const wentBack = events?.some(({ kind }) => kind === 'regressed') === true
       return { health, events: events ?? NOTHING, suspect: isSuspect(health, wentBack) }
@@ -128,6 +131,7 @@ export function createNetworkView(
     discardPoll(name, startedAt) {
       const previous = healths.get(name)
       if (previous === undefined) return null
+      firstRound.polled(name)
       const health = withoutResult(previous, startedAt)
       healths.set(name, health)
       return health
@@ -164,6 +168,7 @@ export function createNetworkView(
       const health = healths.get(name)
       if (health === undefined) return
       for (const one of saved.seen) chains.at(one.shard)?.restore(name, one)
+      firstRound.wait(name, at)
       const confirmation = isRecent(saved, health.endpoint, at) ? saved.streaks : confirmedOnly(saved.streaks)
       healths.set(name, {
         ...health,
@@ -191,6 +196,7 @@ export function createNetworkView(
 
     shift(ms, at) {
       chains.shift(ms)
+      firstRound.shift(ms)
       for (const [name, health] of healths) {
         if (health.lastPolledAt === null) continue
         const confirmation = atMost(confirmedOnly(health.confirmation), at)
