@@ -43,6 +43,24 @@ describe('a chain that is set back', () => {
     }
   })
 
+  test('while an endpoint does not answer is not halted when that one is back', async () => {
+    const stage = createStage({
+      networks: [
+        { name: 'ethereum', network: { blockTimeMs: MINUTE }, thresholds: { stallMs: 5 * MINUTE }, endpoints: TWO },
+      ],
+    })
+    await stage.pass(5 * MINUTE)
+
+    stage.set(key('b'), { failure: { kind: 'refused' } })
+    stage.set(key('a'), { behind: 20 })
+    await stage.pass(10 * MINUTE)
+    stage.set(key('b'), { behind: 20 })
+    await stage.pass(5 * MINUTE)
+
+    expect(stage.log.filter(({ message }) => message === 'network halted')).toEqual([])
+    expect([stage.state(key('a')), stage.state(key('b'))]).toEqual(['up', 'up'])
+  })
+
   test('at one endpoint only: that one is down two polls later, dated to the first', async () => {
     const stage = stageOf(THREE)
     await stage.pass(5 * MINUTE)

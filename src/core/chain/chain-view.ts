@@ -127,7 +127,7 @@ export function createChainView(initial: ChainViewOptions): ChainView {
     const expired = heads.expire(now - options.recentMs)
     for (const endpoint of expired) branches.expire(endpoint)
     if (expired.length > 0) reference.markChanged(null)
-    reference.update(now, progress.lastAdvanceAt)
+    reference.update(now)
   }
 
   function haltedSince(now: UnixMs): UnixMs | null {

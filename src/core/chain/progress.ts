@@ -6,7 +6,6 @@ import type { ReferenceHead } from './reference-head.ts'
 
 /** Tracks which endpoints advance, and detects a halted chain. */
 export interface Progress {
-  readonly lastAdvanceAt: UnixMs
   /**
    * Call it for every head that an endpoint reports, before the reference head is updated; `advanced`: its height grew, at
    * `advancedAt` for the last time. An endpoint that catches up below the reference head shows neither that the chain
@@ -78,10 +77,6 @@ export function createProgress({ reference, pace, answering, options }: Progress
   }
 
   return {
-    get lastAdvanceAt() {
-      return lastAdvanceAt
-    },
-
     get isRestored() {
       return isRestored
     },

@@ -10,8 +10,7 @@ export interface ReferenceHead {
   readonly current: ChainReference | null
   /** Call it when an endpoint reported a head, left or came back. `head`: the reported head, if any. */
   markChanged(head: Head | null): void
-  /** `lastAdvanceAt`: when the height of any endpoint last grew. */
-  update(now: UnixMs, lastAdvanceAt: UnixMs): void
+  update(now: UnixMs): void
   shift(ms: number): void
 }
 
@@ -52,7 +51,7 @@ export function createReferenceHead(deps: ReferenceOptions): ReferenceHead {
   /** An endpoint reported a different block at the reference height. */
   let isDisputed = false
 
-  function setHeight(height: number, now: UnixMs, lastAdvanceAt: UnixMs): void {
+  function setHeight(height: number, now: UnixMs): void {
     const confirmed = isConfirmed(height, now)
     const wasDisputed = isDisputed
     isDisputed = false
@@ -67,8 +66,7 @@ export function createReferenceHead(deps: ReferenceOptions): ReferenceHead {
       height,
       hash: block?.hash ?? null,
       timestamp: block?.timestamp ?? null,
-      advancedAt:
-        current === null || fellBack ? sinceWhen(height, now, lastAdvanceAt) : advanced ? now : current.advancedAt,
+      advancedAt: current === null || fellBack ? reachedAt(height, now) : advanced ? now : current.advancedAt,
       highest: current === null || advanced || fellBack ? height : current.highest,
       isConfirmed: confirmed,
     }
@@ -76,20 +74,15 @@ export function createReferenceHead(deps: ReferenceOptions): ReferenceHead {
   }
 
   /**
-   * After a start the chain has been at this height since its last known advance, not since our first poll; or for longer,
-   * if most endpoints stand still there while another one advances.
+   * When the last endpoint at this height reached it: after a start or a step back, the chain is not there since our poll
+   * only.
    */
-  function sinceWhen(height: number, now: UnixMs, lastAdvanceAt: UnixMs): UnixMs {
-    return Math.min(now, lastAdvanceAt, reachedAt(height) ?? now)
-  }
-
-  /** When the last endpoint at this height reached it; `null` without one. */
-  function reachedAt(height: number): UnixMs | null {
+  function reachedAt(height: number, now: UnixMs): UnixMs {
     let latest: UnixMs | null = null
     for (const { head, advancedAt } of heads.heads()) {
       if (head.height === height) latest = Math.max(latest ?? advancedAt, advancedAt)
     }
-    return latest
+    return latest ?? now
   }
 
   /** Two endpoints are there, or one advanced from a confirmed height no faster than blocks can come. */
@@ -138,7 +131,7 @@ export function createReferenceHead(deps: ReferenceOptions): ReferenceHead {
      * Recent answers give the chain's present height, all known heads its past one. The higher one counts, but a single
      * endpoint that answers at present cannot claim more blocks than fit into the time since the last agreed head.
      */
-    update(now, lastAdvanceAt) {
+    update(now) {
       const areTwo = heads.recent.size === 2 || heads.all.size === 2
       // Two endpoints may claim more blocks as time passes; everything else changes only with a report.
       if (!hasChanged && !areTwo) return
@@ -151,7 +144,7 @@ export function createReferenceHead(deps: ReferenceOptions): ReferenceHead {
       const areAllRecent = heads.recent.size === heads.all.size
       const present = areAllRecent ? earlier : (agreedHeight(heads.recentEndpoints(), heads.recent, now) ?? earlier)
       const isPossible = heads.recent.size > 1 || current === null || present <= highestPossible(current, now)
-      setHeight(present > earlier && isPossible ? present : earlier, now, lastAdvanceAt)
+      setHeight(present > earlier && isPossible ? present : earlier, now)
     },
 
     shift(ms) {
