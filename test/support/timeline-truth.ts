@@ -168,7 +168,9 @@ export function judge({ runs, fleet, past, outages, begun }: Played): TimelineOu
           ? last
           : told.find(({ at, codes }) => at >= end && codes.length === 0)
     const count = (from: number, to: number) => polls.filter((at) => at >= from && at < to).length
-    const seen = visibleAt === null ? 0 : polls.filter((at) => at >= visibleAt && at < end).length
+    // The last poll of a daemon that ends is not judged any more.
+    const unjudged = until === null ? 1 : 0
+    const seen = visibleAt === null ? 0 : polls.filter((at) => at >= visibleAt && at < end).length - unjudged
     const wasKnown = known !== undefined && known.at === run.from
     const pollsToDetect = known === undefined || visibleAt === null || wasKnown ? null : count(visibleAt, known.at)
     const pollsToRecover = over === undefined ? null : count(end, over.at)
@@ -206,7 +208,8 @@ export function judge({ runs, fleet, past, outages, begun }: Played): TimelineOu
       const over = run.stage.told(key).find((one) => one.codes.length === 0)
       excused.push({ key, from: run.from, until: over?.at ?? run.to })
       const took = run.stage.pollsOf(key).filter((at) => at < (over?.at ?? run.to)).length
-      if (took > network.recoverAfter + Math.ceil(slowestOf(network) / intervalMs))
+      // Nothing is compared in the first round of polls.
+      if (took > network.recoverAfter + Math.ceil((2 * slowestOf(network)) / intervalMs))
         wrongs.push(`${key} was ${codes.join(', ')} at ${seconds(run.from)} for ${took} polls more`)
     }
   }
