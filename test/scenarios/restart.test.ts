@@ -628,6 +628,22 @@ describe('until all endpoints were polled after a restart', () => {
     expect(only(second.incidents())).toMatchObject({ endpoint: 'a', closedAt: null })
   })
 
+  test('one whose first block of its own has a parent that all have stays on its branch', async () => {
+    const slow = { network: { blockTimeMs: 5 * MINUTE }, thresholds: { ...atOnce, stallMs: HOUR } }
+    const networks = [{ name: 'ethereum', endpoints: ['a', 'b', 'c', 'd'], ...slow }]
+    const first = createStage({ networks })
+    await first.pass(18 * MINUTE)
+    first.set('ethereum/a', { branch: { from: first.height('ethereum') + 1, name: 'other' } })
+    await first.until(() => first.codes('ethereum/a').includes('forked'), 10 * MINUTE)
+    await first.pass(SECOND)
+    for (const name of ['b', 'c']) first.set(`ethereum/${name}`, { behind: 1 })
+    const second = await killed(first, SECOND, { networks })
+    await second.pass(10 * MINUTE)
+
+    expect(second.told('ethereum/a')).toEqual([])
+    expect(second.codes('ethereum/a')).toEqual(['forked'])
+  })
+
   test('the higher half of the endpoints of a halted chain makes no other late', async () => {
     const networks = [{ name: 'ethereum', endpoints: ['a', 'b', 'c', 'd'], thresholds: atOnce }]
     const first = createStage({ networks })

@@ -164,7 +164,7 @@ export function createBranches(deps: BranchesDeps): Branches {
 
   return {
     add(endpoint, blocks, at, hasMoved = false) {
-      const reporter = reports.add(endpoint, blocks, at, () => newState(forks.get(endpoint)))
+      const reporter = reports.add(endpoint, blocks, at, () => newState(forks.get(endpoint), at))
       if (dispute.exists || isDisputed(reporter)) dispute.update(at)
       const standing = standingOf(reporter)
       if (standing?.side === 'against') forks.set(endpoint, standing)
@@ -227,8 +227,10 @@ export function createBranches(deps: BranchesDeps): Branches {
   }
 }
 
-function newState(forked: BranchStanding | undefined): EndpointState {
-  return { agreedAt: forked?.agreedAt ?? null, agreedHash: null, against: null, standing: null }
+/** A known disagreement goes on: older blocks than that say nothing about it. */
+function newState(forked: BranchStanding | undefined, at: UnixMs): EndpointState {
+  const against = forked === undefined ? null : { since: at, height: forked.height, poll: 0 }
+  return { agreedAt: forked?.agreedAt ?? null, agreedHash: null, against, standing: null }
 }
 
 function newestOf(all: Iterable<Reports>, isReached: (height: number) => boolean): Reports | null {
