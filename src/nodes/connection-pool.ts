@@ -6,10 +6,16 @@ import { FairQueue, FairShare } from '../core/fair-share.ts'
 import type { UnixMs } from '../core/time.ts'
 import type { NodeAddress } from './address.ts'
 import { createConnector } from './connect.ts'
-import { MAX_HEADER_BYTES } from './limits.ts'
+import { type ConnectionBudget, MAX_HEADER_BYTES } from './limits.ts'
 
 /** Pools the connections to one origin with one TLS trust: undici clients that carry one request at a time each. */
-export function createConnectionPool({ address, clock, lookup, maxConnections }: ConnectionPoolDeps): ConnectionPool {
+export function createConnectionPool({
+  address,
+  clock,
+  lookup,
+  maxConnections,
+  budget,
+}: ConnectionPoolDeps): ConnectionPool {
   const all = new Set<Connection>()
   const idle: Connection[] = []
   const waiting = new FairQueue<Waiter>()
@@ -54,14 +60,19 @@ export function createConnectionPool({ address, clock, lookup, maxConnections }:
       if (at === -1) return
       // Nothing is left of it to close. When a server ends, thousands of connections close in one turn of the event loop.
       idle.splice(at, 1)
-      all.delete(connection)
+      remove(connection)
     })
     all.add(connection)
+    budget?.opened()
     return connection
   }
 
+  function remove(connection: Connection): void {
+    if (all.delete(connection)) budget?.closed()
+  }
+
   function destroy(connection: Connection): void {
-    all.delete(connection)
+    remove(connection)
     const { client, socket } = connection
     // undici treats a close without an error as the end of the response, and throws if the request was aborted.
     if (socket?.destroyed === false) socket.destroy(new Error('connection dropped'))
@@ -79,7 +90,7 @@ export function createConnectionPool({ address, clock, lookup, maxConnections }:
   }
 
   function isFull(): boolean {
-    return all.size >= inUse.max
+    return all.size >= inUse.max || budget?.allows(all.size) === false
   }
 
   function handOver(connection: Connection, caller: string | null, give: Waiter['give']): void {
@@ -203,6 +214,7 @@ export interface ConnectionPoolDeps {
   readonly clock: Pick<Clock, 'monotonic'>
   readonly lookup: LookupFunction | null
   readonly maxConnections: number
+  readonly budget: ConnectionBudget | null
 }
 
 /** Only a new connection picks up a changed DNS record or certificate. A node may close an idle connection sooner. */

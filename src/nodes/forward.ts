@@ -5,7 +5,7 @@ import { type CancelSignal, Deadline } from './deadline.ts'
 import { isPlain } from './decode.ts'
 import type { RawResponse, Stage } from './exchange.ts'
 import { headerOf, readHttpDate, readRetryAfter } from './header.ts'
-import { MAX_FORWARDED_BYTES } from './limits.ts'
+import { ConnectionBudget, MAX_FORWARDED_BYTES } from './limits.ts'
 import { createTransport, type TransportRequest } from './transport.ts'
 
 /** Forwards callers' requests to nodes over pooled connections. */
@@ -15,9 +15,11 @@ export function createNodeForwarder({
   maxTotalConnections = Number.POSITIVE_INFINITY,
   maxIncomingBytes,
 }: NodeForwarderDeps): NodeForwarder {
+  const connections = new ConnectionBudget(maxTotalConnections)
   const transport = createTransport({
     clock,
     maxConnections,
+    connections,
     maxAnswerBytes: MAX_FORWARDED_BYTES,
     maxIncomingBytes,
     lookup: null,
@@ -38,8 +40,7 @@ export function createNodeForwarder({
     },
     isQueueing: (address, caller) => transport.isQueueing(address, caller),
     retain(addresses) {
-      const origins = new Set(addresses.map(({ connectionKey }) => connectionKey)).size
-      transport.limit(Math.max(FEWEST_CONNECTIONS, Math.min(maxConnections, Math.floor(maxTotalConnections / origins))))
+      connections.divide(new Set(addresses.map(({ connectionKey }) => connectionKey)).size)
       transport.retain(addresses, true)
     },
     close() {
@@ -55,7 +56,7 @@ export interface NodeForwarder {
   forward(address: NodeAddress, request: TransportRequest, withinMs: number, cancel: CancelSignal): Promise<Forwarded>
   /** Whether requests of the caller wait for a connection to this address. */
   isQueueing(address: NodeAddress, caller: string | null): boolean
-  /** Closes all connections except those to these addresses, once their pending requests have ended, and divides the limit. */
+  /** Closes all connections except those to these addresses, once their pending requests have ended, and divides the limits. */
   retain(addresses: readonly NodeAddress[]): void
   close(): Promise<void>
 }
@@ -79,14 +80,13 @@ export interface NodeForwarderDeps {
   readonly clock: Pick<Clock, 'now' | 'monotonic' | 'after'>
   /** Per origin; further requests wait. */
   readonly maxConnections?: number
-  /** Divided equally between the retained addresses. */
+  /** To all retained addresses together. */
   readonly maxTotalConnections?: number | undefined
   readonly maxIncomingBytes?: number
 }
 
 /** Allows 1,280 requests a second to a node 100 ms away, and to a local node ten times what we can send. */
 const MAX_CONNECTIONS = 128
-const FEWEST_CONNECTIONS = 2
 
 /** Rejects compressed responses: none was requested, and decompression would use memory outside all limits. */
 function read(raw: RawResponse, clock: Pick<Clock, 'now'>): Forwarded {

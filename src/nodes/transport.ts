@@ -6,13 +6,14 @@ import type { NodeAddress } from './address.ts'
 import { type Connection, type ConnectionPool, createConnectionPool, type Waiter } from './connection-pool.ts'
 import type { Deadline } from './deadline.ts'
 import { type Ending, Exchange, type RawResponse, ResponseBody, type ResponseHead, type Stage } from './exchange.ts'
-import { MAX_INCOMING_BYTES, MemoryBudget } from './limits.ts'
+import { type ConnectionBudget, MAX_INCOMING_BYTES, MemoryBudget } from './limits.ts'
 import { isKeepAliveRace, transportFailure } from './transport-failure.ts'
 
 /** Sends requests to nodes over pooled connections, both for checks and for forwarded requests. */
 export function createTransport({
   clock,
   maxConnections,
+  connections = null,
   maxAnswerBytes,
   maxIncomingBytes = MAX_INCOMING_BYTES,
   lookup,
@@ -25,7 +26,7 @@ export function createTransport({
   function poolOf(address: NodeAddress): ConnectionPool {
     let pool = pools.get(address.connectionKey)
     if (pool === undefined) {
-      pool = createConnectionPool({ address, clock, lookup, maxConnections: limit })
+      pool = createConnectionPool({ address, clock, lookup, maxConnections: limit, budget: connections })
       pools.set(address.connectionKey, pool)
     }
     return pool
@@ -178,6 +179,8 @@ export interface TransportDeps {
   readonly clock: Pick<Clock, 'monotonic'>
   /** Per origin. */
   readonly maxConnections: number
+  /** Shared by all origins. */
+  readonly connections?: ConnectionBudget | null
   readonly maxAnswerBytes: number
   /** Budget shared by all long bodies that are being received. */
   readonly maxIncomingBytes?: number | undefined

@@ -146,9 +146,33 @@ test('long answers that come in at once share a room: those that do not fit are 
   expect(bodyOf(await again)).toHaveLength(3 * MEBIBYTE + 1)
 }, 120_000)
 
+test('one origin may use most connections, and leaves each of the others a few', async () => {
+  const nodes = createNodeForwarder({ clock: systemClock, maxConnections: 8, maxTotalConnections: 12 })
+  onTestFinished(() => nodes.close())
+  const asked = new Map<string, number>()
+  const hanging = await Promise.all(
+    ['a', 'b', 'c'].map(async (name) => {
+      const { url } = await rawNode(() => void asked.set(name, (asked.get(name) ?? 0) + 1))
+      return addressOf(url)
+    }),
+  )
+  nodes.retain(hanging)
+  const end = new AbortController()
+  onTestFinished(() => end.abort())
+  const sent = () => [...asked].map(([name, count]) => `${name}${count}`).join(' ')
+  for (const [address, expected] of [
+    [hanging[0], 'a6'],
+    [hanging[1], 'a6 b2'],
+    [hanging[2], 'a6 b2 c2'],
+  ] as const) {
+    for (let nth = 0; nth < 10; nth++) void nodes.forward(address!, POST, 60_000, end.signal)
+    await until(() => sent() === expected, `${expected}, not ${sent()}`)
+  }
+})
+
 test('a request whose time is over gets no connection that becomes free', () => {
   const address = addressOf('http://127.0.0.1:1')
-  const pool = createConnectionPool({ address, clock: systemClock, lookup: null, maxConnections: 1 })
+  const pool = createConnectionPool({ address, clock: systemClock, lookup: null, maxConnections: 1, budget: null })
   onTestFinished(() => pool.close())
   const given: string[] = []
   let first: Connection | null = null
