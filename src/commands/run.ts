@@ -59,7 +59,7 @@ export async function run(
     io.err(`heartline: the output cannot be written (${code})`)
     process.exit(EXIT.software)
   })
-  // Nothing is left that could be told of it; the exit status still can.
+  // The exit status still tells of it.
   stderr.on('error', ignore)
 
   let status: number = EXIT.ok

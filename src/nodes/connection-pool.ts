@@ -9,13 +9,8 @@ import { createConnector } from './connect.ts'
 import { type ConnectionBudget, MAX_HEADER_BYTES } from './limits.ts'
 
 /** Pools the connections to one origin with one TLS trust: undici clients that carry one request at a time each. */
-export function createConnectionPool({
-  address,
-  clock,
-  lookup,
-  maxConnections,
-  budget,
-}: ConnectionPoolDeps): ConnectionPool {
+export function createConnectionPool(deps: ConnectionPoolDeps): ConnectionPool {
+  const { address, clock, lookup, maxConnections, budget } = deps
   const all = new Set<Connection>()
   const idle: Connection[] = []
   const waiting = new FairQueue<Waiter>()
@@ -24,7 +19,7 @@ export function createConnectionPool({
   let state: 'open' | 'retired' | 'closed' = 'open'
 
   function createConnection(): Connection {
-    const connect = createConnector({
+    const client = createClient(address, {
       trust: address.tls,
       lookup,
       onOpening(socket) {
@@ -33,17 +28,6 @@ export function createConnectionPool({
       onCertificate: (notAfter) => {
         tlsNotAfter = notAfter
       },
-    })
-    const client = new Client(address.origin, {
-      connect,
-      pipelining: 1,
-      allowH2: false,
-      keepAliveTimeout: MAX_AGE_MS,
-      keepAliveMaxTimeout: MAX_AGE_MS,
-      // The deadline of the request is the only timeout.
-      headersTimeout: 0,
-      bodyTimeout: 0,
-      maxHeaderSize: MAX_HEADER_BYTES,
     })
     const connection: Connection = {
       client,
@@ -163,6 +147,20 @@ export function createConnectionPool({
       for (const { give } of waiting.drain()) give(null)
     },
   }
+}
+
+function createClient({ origin }: NodeAddress, connector: Parameters<typeof createConnector>[0]): Client {
+  return new Client(origin, {
+    connect: createConnector(connector),
+    pipelining: 1,
+    allowH2: false,
+    keepAliveTimeout: MAX_AGE_MS,
+    keepAliveMaxTimeout: MAX_AGE_MS,
+    // The deadline of the request is the only timeout.
+    headersTimeout: 0,
+    bodyTimeout: 0,
+    maxHeaderSize: MAX_HEADER_BYTES,
+  })
 }
 
 export interface ConnectionPool {

@@ -157,15 +157,13 @@ test('one origin may use most connections, and leaves each of the others a few',
     }),
   )
   nodes.retain(hanging)
-  const end = new AbortController()
-  onTestFinished(() => end.abort())
   const sent = () => [...asked].map(([name, count]) => `${name}${count}`).join(' ')
   for (const [address, expected] of [
     [hanging[0], 'a6'],
     [hanging[1], 'a6 b2'],
     [hanging[2], 'a6 b2 c2'],
   ] as const) {
-    for (let nth = 0; nth < 10; nth++) void nodes.forward(address!, POST, 60_000, end.signal)
+    for (let nth = 0; nth < 10; nth++) void nodes.forward(address!, POST, 60_000, new AbortController().signal)
     await until(() => sent() === expected, `${expected}, not ${sent()}`)
   }
 })

@@ -2,8 +2,8 @@ import type { Endpoint } from '../endpoint.ts'
 import type { UnixMs } from '../time.ts'
 
 /**
- * The first polls after a restart. The endpoints that answer first cannot show which of them is right: none is compared
- * before every endpoint of the earlier run was polled once. Rarely polled ones are not waited for.
+ * The first polls after a restart. The endpoints that answer first do not show which of them is right: no endpoint is
+ * compared until every one of the earlier run was polled once. Rarely polled ones are not waited for.
  */
 export function createFirstRound(endpoints: readonly Pick<Endpoint, 'intervalMs'>[]) {
   const shortestMs = Math.min(...endpoints.map(({ intervalMs }) => intervalMs))

@@ -42,7 +42,7 @@ function member(id: string, over: Partial<LiveMember> = {}): LiveMember {
 
 const expire = (database: Database) => database.query("UPDATE leases SET expires_at = now() - interval '1 ms'")
 
-/** Waits until this many connections hear hints; later, they are asked whether they still live. */
+/** Waits until this many connections hear hints. Those that do are checked with `SELECT 1`. */
 const hearing = (database: Database, connections: number) =>
   until(async () => {
     const rows = await database.query(
