@@ -10,6 +10,10 @@ const extra = (method: string) => ({
   operation: { ...CHAIN_ID, name: 'other' } as const,
   call: { id: '1', isNotification: false, method, params: `["${HASH.toUpperCase().replace('0X', '0x')}",false]` },
 })
+const at7 = (method: string) => ({
+  operation: { ...CHAIN_ID, name: 'other', need: { kind: 'height', shard: 0, height: 7 } } as const,
+  call: { id: '1', isNotification: false, method, params: '["0x7"]' },
+})
 const rest = (name: 'block_by_hash' | 'block_by_nonce', last: string) => ({
   operation: { ...CHAIN_ID, name, need: { kind: 'height', shard: 1, height: 7 } } as const,
   to: { kind: 'path', path: `/block/1/${name === 'block_by_hash' ? 'by-hash' : 'by-nonce'}/${last}` } as const,
@@ -32,6 +36,15 @@ test.each([
   ['a transaction in capitals', TRANSACTION, result(`{"hash":"${HASH.toUpperCase().replace('0X', '0x')}"}`)],
   ['a block by hash', extra('eth_getBlockByHash'), result(`{"hash":"${HASH}","number":"0x8"}`)],
   ['a receipt', extra('eth_getTransactionReceipt'), result(`{"transactionHash":"${HASH}","blockHash":"${OTHER}"}`)],
+  ['a header by number', at7('eth_getHeaderByNumber'), result('{"number":"0x7"}')],
+  [
+    'receipts of a block',
+    at7('eth_getBlockReceipts'),
+    result('[{"logs":[{"blockNumber":"0x7"}],"blockNumber":"0x7"}]'),
+  ],
+  ['receipts of a block without transactions', at7('eth_getBlockReceipts'), result('[]')],
+  ['receipts by hash', extra('eth_getBlockReceipts'), result(`[{"blockHash":"${HASH}","transactionHash":"${OTHER}"}]`)],
+  ['a balance at a height', at7('eth_getBalance'), result('"0x0"')],
   ['another method with a hash', extra('eth_getUncleCountByBlockHash'), result('"0x0"')],
   [
     'a MultiversX block by nonce',
@@ -49,6 +62,10 @@ test.each([
   ['transaction', TRANSACTION, result(`{"hash":"${OTHER}"}`)],
   ['hash', extra('eth_getBlockByHash'), result(`{"hash":"${OTHER}"}`)],
   ['receipt', extra('eth_getTransactionReceipt'), result(`{"transactionHash":"${OTHER}"}`)],
+  ['header', at7('eth_getHeaderByNumber'), result('{"number":"0x8"}')],
+  ['header by hash', extra('eth_getHeaderByHash'), result(`{"hash":"${OTHER}"}`)],
+  ["block's receipts", at7('eth_getBlockReceipts'), result('[{"blockNumber":"0x8"}]')],
+  ["hash's receipts", extra('eth_getBlockReceipts'), result(`[{"blockHash":"${OTHER}"}]`)],
   ['number, with whitespace', blockAt(7), result('{ "number" : "0x8" }')],
   ['hash, with whitespace', TRANSACTION, result(`{"hash":\n "${OTHER}"}`)],
   ['nonce, with whitespace', rest('block_by_nonce', '7'), body('{"data": {"block": {"nonce": 8}}}')],

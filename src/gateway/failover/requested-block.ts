@@ -10,8 +10,10 @@ export function isRequestedBlock(request: UpstreamRequest, reply: NodeReply): bo
     const hash = name === 'block_by_hash' && to.kind === 'path' ? PATH_HASH.exec(to.path)?.[1] : undefined
     return hash === undefined || isSame(reply.body, REST_HASH, hash)
   }
-  if (name === 'eth_getBlockByNumber') return need.kind !== 'height' || isSame(reply.result, NUMBER, need.height)
-  const member = BY_HASH.get(call?.method ?? '')
+  const method = call?.method ?? name
+  const number = BY_NUMBER.get(method)
+  if (number !== undefined && need.kind === 'height') return isSame(reply.result, number, need.height)
+  const member = BY_HASH.get(method)
   const hash = member === undefined ? undefined : HASH.exec(call?.params ?? '')?.[0]
   return member === undefined || hash === undefined || isSame(reply.result, member, hash)
 }
@@ -26,12 +28,18 @@ function member(name: string, path: readonly string[] = []): Member {
   return { name, quoted: Buffer.from(`"${name}"`), path }
 }
 
-const NUMBER = member('number')
 const NONCE = member('nonce', ['data', 'block'])
 const REST_HASH = member('hash', ['data', 'block'])
+const BY_NUMBER: ReadonlyMap<string, Member> = new Map([
+  ['eth_getBlockByNumber', member('number')],
+  ['eth_getHeaderByNumber', member('number')],
+  ['eth_getBlockReceipts', member('blockNumber', ['0'])],
+])
 const BY_HASH: ReadonlyMap<string, Member> = new Map([
   ['eth_getTransactionByHash', member('hash')],
   ['eth_getBlockByHash', member('hash')],
+  ['eth_getHeaderByHash', member('hash')],
+  ['eth_getBlockReceipts', member('blockHash', ['0'])],
   ['eth_getTransactionReceipt', member('transactionHash')],
 ])
 const HASH = /0x[0-9a-fA-F]{64}/
