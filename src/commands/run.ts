@@ -59,7 +59,7 @@ export async function run(
     io.err(`heartline: the output cannot be written (${code})`)
     process.exit(EXIT.software)
   })
-  // The exit status still tells of it.
+  // Only the exit status can report it.
   stderr.on('error', ignore)
 
   let status: number = EXIT.ok

@@ -74,8 +74,8 @@ export function createReferenceHead(deps: ReferenceOptions): ReferenceHead {
   }
 
   /**
-   * When the last endpoint at this height reached it: after a start or a step back, the chain is not there since our poll
-   * only.
+   * When the last endpoint at this height reached it: after a start or a step back, the chain may have been there for longer
+   * than since our poll.
    */
   function reachedAt(height: number, now: UnixMs): UnixMs {
     let latest: UnixMs | null = null
