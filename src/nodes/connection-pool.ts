@@ -6,7 +6,8 @@ import { FairQueue, FairShare } from '../core/fair-share.ts'
 import type { UnixMs } from '../core/time.ts'
 import type { NodeAddress } from './address.ts'
 import { createConnector } from './connect.ts'
-import { type ConnectionBudget, MAX_HEADER_BYTES } from './limits.ts'
+import type { BudgetedPool, ConnectionBudget } from './connection-budget.ts'
+import { MAX_HEADER_BYTES } from './limits.ts'
 
 /** Pools the connections to one origin with one TLS trust: undici clients that carry one request at a time each. */
 export function createConnectionPool(deps: ConnectionPoolDeps): ConnectionPool {
@@ -15,6 +16,9 @@ export function createConnectionPool(deps: ConnectionPoolDeps): ConnectionPool {
   const idle: Connection[] = []
   const waiting = new FairQueue<Waiter>()
   const inUse = new FairShare(maxConnections)
+  const budgeted: BudgetedPool = { closeOldest, serveWaiting }
+  /** Connections in use that count against this origin's part of the budget. */
+  let own = 0
   let tlsNotAfter: UnixMs | null = null
   let state: 'open' | 'retired' | 'closed' = 'open'
 
@@ -32,6 +36,7 @@ export function createConnectionPool(deps: ConnectionPoolDeps): ConnectionPool {
     const connection: Connection = {
       client,
       caller: null,
+      isOwn: false,
       socket: null,
       exchange: null,
       used: false,
@@ -47,12 +52,12 @@ export function createConnectionPool(deps: ConnectionPoolDeps): ConnectionPool {
       remove(connection)
     })
     all.add(connection)
-    budget?.opened()
+    budget.opened()
     return connection
   }
 
   function remove(connection: Connection): void {
-    if (all.delete(connection)) budget?.closed()
+    if (all.delete(connection)) budget.closed()
   }
 
   function destroy(connection: Connection): void {
@@ -73,30 +78,49 @@ export function createConnectionPool(deps: ConnectionPoolDeps): ConnectionPool {
       destroy(idle.shift() as Connection)
   }
 
+  function closeOldest(): boolean {
+    const oldest = idle.shift()
+    if (oldest !== undefined) destroy(oldest)
+    return oldest !== undefined
+  }
+
   function isFull(): boolean {
-    return all.size >= inUse.max || budget?.allows(all.size) === false
+    return all.size >= inUse.max
+  }
+
+  function mayTake(caller: string | null): boolean {
+    return inUse.mayTake(caller) && budget.mayTake(own, caller)
   }
 
   function handOver(connection: Connection, caller: string | null, give: Waiter['give']): void {
     connection.caller = caller
+    connection.isOwn = budget.take(own, caller)
+    if (connection.isOwn) own++
     inUse.take(caller)
     give(connection)
   }
 
-  function serveWaiting(): void {
+  function release({ caller, isOwn }: Connection): void {
+    inUse.release(caller)
+    if (isOwn) own--
+    else budget.release(caller)
+  }
+
+  function serveWaiting(): boolean {
     while (waiting.size > 0) {
-      if (state === 'closed' || (idle.length === 0 && isFull())) return
-      const next = waiting.next((caller) => inUse.mayTake(caller))
-      if (next === null) return
+      if (state === 'closed' || (idle.length === 0 && isFull())) break
+      const next = waiting.next(mayTake)
+      if (next === null) break
       // Its deadline ends it. A connection for each of thousands of late requests would stop the event loop.
       if (next.item.isLate()) continue
       handOver(idle.pop() ?? createConnection(), next.caller, next.item.give)
     }
+    return waiting.size > 0
   }
 
   function drop(connection: Connection): void {
-    inUse.release(connection.caller)
     destroy(connection)
+    release(connection)
     serveWaiting()
   }
 
@@ -112,17 +136,21 @@ export function createConnectionPool(deps: ConnectionPoolDeps): ConnectionPool {
       const { give } = waiter
       if (state === 'closed') return give(null)
       const isNew = idle.length === 0 || (fresh && !isFull())
-      if (!inUse.mayTake(caller) || (isNew && isFull())) waiting.add(caller, waiter)
-      else handOver(isNew ? createConnection() : (idle.pop() as Connection), caller, give)
+      if (mayTake(caller) && !(isNew && isFull())) {
+        return handOver(isNew ? createConnection() : (idle.pop() as Connection), caller, give)
+      }
+      waiting.add(caller, waiter)
+      budget.addWaiting(budgeted)
     },
     leave: (waiter) => waiting.delete(waiter),
     free(connection) {
       const now = clock.monotonic()
       if (!isReusable(connection, now)) return drop(connection)
-      inUse.release(connection.caller)
       connection.idleSince = now
       idle.push(connection)
+      budget.addIdle(budgeted)
       closeSurplus(now)
+      release(connection)
       serveWaiting()
     },
     drop,
@@ -197,6 +225,8 @@ export interface Connection {
   readonly client: Client
   /** The caller whose share this connection counts against; `null` for none. */
   caller: string | null
+  /** Whether it counts against the origin's part of the budget. */
+  isOwn: boolean
   /** `null` before the first connect. */
   socket: Socket | null
   exchange: { onBytes(bytes: Buffer): void } | null
@@ -212,7 +242,7 @@ export interface ConnectionPoolDeps {
   readonly clock: Pick<Clock, 'monotonic'>
   readonly lookup: LookupFunction | null
   readonly maxConnections: number
-  readonly budget: ConnectionBudget | null
+  readonly budget: ConnectionBudget
 }
 
 /** Only a new connection picks up a changed DNS record or certificate. A node may close an idle connection sooner. */

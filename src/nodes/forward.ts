@@ -1,11 +1,12 @@
 import type { Clock } from '../clock.ts'
 import type { Failure } from '../core/failure.ts'
 import type { NodeAddress } from './address.ts'
+import { ConnectionBudget } from './connection-budget.ts'
 import { type CancelSignal, Deadline } from './deadline.ts'
 import { isPlain } from './decode.ts'
 import type { RawResponse, Stage } from './exchange.ts'
 import { headerOf, readHttpDate, readRetryAfter } from './header.ts'
-import { ConnectionBudget, MAX_FORWARDED_BYTES } from './limits.ts'
+import { MAX_FORWARDED_BYTES } from './limits.ts'
 import { createTransport, type TransportRequest } from './transport.ts'
 
 /** Forwards callers' requests to nodes over pooled connections. */

@@ -13,40 +13,6 @@ export const MAX_INCOMING_BYTES = 536_870_912
 /** Bodies up to this size do not count against the budget. */
 export const UNBUDGETED_BYTES = 1_048_576
 
-/**
- * Limits the connections to all origins together, beyond a few that each one may always have: one whose calls hang must not
- * take the connections to others.
- */
-export class ConnectionBudget {
-  readonly #max: number
-  #perOrigin = Number.POSITIVE_INFINITY
-  #count = 0
-
-  constructor(max: number) {
-    this.#max = max
-  }
-
-  /** Half of the limit is for connections that any origin may have. */
-  divide(origins: number): void {
-    this.#perOrigin = Math.max(FEWEST_CONNECTIONS, Math.floor(this.#max / 2 / Math.max(1, origins)))
-  }
-
-  /** Whether an origin with this number of connections may have another one. */
-  allows(connections: number): boolean {
-    return connections < this.#perOrigin || this.#count < this.#max / 2
-  }
-
-  opened(): void {
-    this.#count++
-  }
-
-  closed(): void {
-    this.#count--
-  }
-}
-
-const FEWEST_CONNECTIONS = 2
-
 /** Limits the memory of all long bodies together: a hundred bodies of 32 MiB would exhaust the daemon's memory. */
 export class MemoryBudget {
   readonly #maxBytes: number

@@ -3,17 +3,18 @@ import type { Clock } from '../clock.ts'
 import type { Failure } from '../core/failure.ts'
 import type { UnixMs } from '../core/time.ts'
 import type { NodeAddress } from './address.ts'
+import { ConnectionBudget } from './connection-budget.ts'
 import { type Connection, type ConnectionPool, createConnectionPool, type Waiter } from './connection-pool.ts'
 import type { Deadline } from './deadline.ts'
 import { type Ending, Exchange, type RawResponse, ResponseBody, type ResponseHead, type Stage } from './exchange.ts'
-import { type ConnectionBudget, MAX_INCOMING_BYTES, MemoryBudget } from './limits.ts'
+import { MAX_INCOMING_BYTES, MemoryBudget } from './limits.ts'
 import { isKeepAliveRace, transportFailure } from './transport-failure.ts'
 
 /** Sends requests to nodes over pooled connections, both for checks and for forwarded requests. */
 export function createTransport({
   clock,
   maxConnections,
-  connections = null,
+  connections = new ConnectionBudget(Number.POSITIVE_INFINITY),
   maxAnswerBytes,
   maxIncomingBytes = MAX_INCOMING_BYTES,
   lookup,
@@ -180,7 +181,8 @@ export interface TransportDeps {
   /** Per origin. */
   readonly maxConnections: number
   /** Shared by all origins. */
-  readonly connections?: ConnectionBudget | null
+  /** Unlimited by default. */
+  readonly connections?: ConnectionBudget
   readonly maxAnswerBytes: number
   /** Budget shared by all long bodies that are being received. */
   readonly maxIncomingBytes?: number | undefined

@@ -2,6 +2,8 @@ import type { Socket } from 'node:net'
 import { gzipSync } from 'node:zlib'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
+import type { NodeAddress } from '../../src/nodes/address.ts'
+import { ConnectionBudget } from '../../src/nodes/connection-budget.ts'
 import { type Connection, createConnectionPool } from '../../src/nodes/connection-pool.ts'
 import { createNodeForwarder, type Forwarded, type NodeForwarder } from '../../src/nodes/forward.ts'
 import { until } from '../support/daemon.ts'
@@ -146,31 +148,88 @@ test('long answers that come in at once share a room: those that do not fit are 
   expect(bodyOf(await again)).toHaveLength(3 * MEBIBYTE + 1)
 }, 120_000)
 
-test('one origin may use most connections, and leaves each of the others a few', async () => {
-  const nodes = createNodeForwarder({ clock: systemClock, maxConnections: 8, maxTotalConnections: 12 })
-  onTestFinished(() => nodes.close())
-  const asked = new Map<string, number>()
-  const hanging = await Promise.all(
-    ['a', 'b', 'c'].map(async (name) => {
-      const { url } = await rawNode(() => void asked.set(name, (asked.get(name) ?? 0) + 1))
-      return addressOf(url)
-    }),
-  )
-  nodes.retain(hanging)
-  const sent = () => [...asked].map(([name, count]) => `${name}${count}`).join(' ')
-  for (const [address, expected] of [
-    [hanging[0], 'a6'],
-    [hanging[1], 'a6 b2'],
-    [hanging[2], 'a6 b2 c2'],
-  ] as const) {
-    for (let nth = 0; nth < 10; nth++) void nodes.forward(address!, POST, 60_000, new AbortController().signal)
-    await until(() => sent() === expected, `${expected}, not ${sent()}`)
+describe('the limit of connections to all origins', () => {
+  const MAX = 12
+
+  async function origins(names: readonly string[]) {
+    const nodes = createNodeForwarder({ clock: systemClock, maxConnections: 8, maxTotalConnections: MAX })
+    onTestFinished(() => nodes.close())
+    const asked: Record<string, Socket[]> = {}
+    const addresses: Record<string, NodeAddress> = {}
+    for (const name of names) {
+      const open: Socket[] = (asked[name] = [])
+      addresses[name] = addressOf((await rawNode((socket) => void open.push(socket))).url)
+    }
+    nodes.retain(Object.values(addresses))
+    const sent = () => names.map((name) => `${name}${asked[name]!.length}`).join(' ')
+    return {
+      asked,
+      call(name: string, count: number, caller: string | null = null) {
+        const request = { ...POST, caller }
+        return Array.from({ length: count }, () =>
+          nodes.forward(addresses[name]!, request, 60_000, new AbortController().signal),
+        )
+      },
+      reaches: (expected: string) => until(() => sent() === expected, `${expected}, not ${sent()}`),
+    }
   }
+
+  test('lets one origin use most of them, and leaves each of the others a few', async () => {
+    const { call, reaches } = await origins(['a', 'b', 'c'])
+
+    call('a', 10)
+    await reaches('a8 b0 c0')
+    call('b', 10)
+    await reaches('a8 b2 c0')
+    call('c', 10)
+    await reaches('a8 b2 c2')
+  })
+
+  test('leaves other callers their share at every origin', async () => {
+    const { call, reaches } = await origins(['a', 'b', 'c'])
+
+    call('a', 10, 'hog')
+    await reaches('a4 b0 c0')
+    call('b', 10, 'hog')
+    await reaches('a4 b3 c0')
+    call('c', 3, 'good')
+    await reaches('a4 b3 c3')
+  })
+
+  test('gives a connection to a request that waits at another origin', async () => {
+    const { asked, call, reaches } = await origins(['a', 'b', 'c'])
+    call('a', 8)
+    call('b', 3)
+    await reaches('a8 b2 c0')
+
+    for (const socket of asked.a!) socket.write(answer('{}'))
+
+    await reaches('a8 b3 c0')
+  })
+
+  test('closes connections that another origin does not use', async () => {
+    const { asked, call, reaches } = await origins(['a', 'b'])
+    const calls = call('a', 8)
+    await reaches('a8 b0')
+    for (const socket of asked.a!) socket.write(answer('{}'))
+    await Promise.all(calls)
+
+    call('b', 8)
+
+    await reaches('a8 b8')
+    await until(() => asked.a!.filter((socket) => socket.closed).length === 4, 'closed connections')
+  })
 })
 
 test('a request whose time is over gets no connection that becomes free', () => {
   const address = addressOf('http://127.0.0.1:1')
-  const pool = createConnectionPool({ address, clock: systemClock, lookup: null, maxConnections: 1, budget: null })
+  const pool = createConnectionPool({
+    address,
+    clock: systemClock,
+    lookup: null,
+    maxConnections: 1,
+    budget: new ConnectionBudget(1),
+  })
   onTestFinished(() => pool.close())
   const given: string[] = []
   let first: Connection | null = null
