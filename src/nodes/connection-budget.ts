@@ -39,7 +39,7 @@ export class ConnectionBudget {
   /** Returns a connection from the shared half, which requests of all pools may wait for. */
   release(caller: string | null): void {
     this.#shared.release(caller)
-    for (const pool of [...this.#waiting]) {
+    for (const pool of Array.from(this.#waiting)) {
       if (this.#shared.total >= this.#shared.max) return
       this.#waiting.delete(pool)
       if (pool.serveWaiting()) this.#waiting.add(pool)

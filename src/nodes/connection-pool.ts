@@ -11,7 +11,7 @@ import { MAX_HEADER_BYTES } from './limits.ts'
 
 /** Pools the connections to one origin with one TLS trust: undici clients that carry one request at a time each. */
 export function createConnectionPool(deps: ConnectionPoolDeps): ConnectionPool {
-  const { address, clock, lookup, maxConnections, budget } = deps
+  const { clock, maxConnections, budget } = deps
   const all = new Set<Connection>()
   const idle: Connection[] = []
   const waiting = new FairQueue<Waiter>()
@@ -23,33 +23,17 @@ export function createConnectionPool(deps: ConnectionPoolDeps): ConnectionPool {
   let state: 'open' | 'retired' | 'closed' = 'open'
 
   function createConnection(): Connection {
-    const client = createClient(address, {
-      trust: address.tls,
-      lookup,
-      onOpening(socket) {
-        Object.assign(connection, { socket, used: false, openedAt: clock.monotonic() })
-      },
+    const connection = openConnection(deps, {
       onCertificate: (notAfter) => {
         tlsNotAfter = notAfter
       },
-    })
-    const connection: Connection = {
-      client,
-      caller: null,
-      isOwn: false,
-      socket: null,
-      exchange: null,
-      used: false,
-      openedAt: 0,
-      idleSince: 0,
-    }
-    client.on('connect', () => connection.socket?.on('data', (bytes: Buffer) => connection.exchange?.onBytes(bytes)))
-    client.on('disconnect', () => {
-      const at = idle.indexOf(connection)
-      if (at === -1) return
-      // Nothing is left of it to close. When a server ends, thousands of connections close in one turn of the event loop.
-      idle.splice(at, 1)
-      remove(connection)
+      onDisconnect() {
+        const at = idle.indexOf(connection)
+        if (at === -1) return
+        // Nothing is left of it to close. When a server ends, thousands of connections close in one turn of the event loop.
+        idle.splice(at, 1)
+        remove(connection)
+      },
     })
     all.add(connection)
     budget.opened()
@@ -177,6 +161,30 @@ export function createConnectionPool(deps: ConnectionPoolDeps): ConnectionPool {
   }
 }
 
+function openConnection({ address, clock, lookup }: ConnectionPoolDeps, on: ConnectionEvents): Connection {
+  const client = createClient(address, {
+    trust: address.tls,
+    lookup,
+    onOpening(socket) {
+      Object.assign(connection, { socket, used: false, openedAt: clock.monotonic() })
+    },
+    onCertificate: on.onCertificate,
+  })
+  const connection: Connection = {
+    client,
+    caller: null,
+    isOwn: false,
+    socket: null,
+    exchange: null,
+    used: false,
+    openedAt: 0,
+    idleSince: 0,
+  }
+  client.on('connect', () => connection.socket?.on('data', (bytes: Buffer) => connection.exchange?.onBytes(bytes)))
+  client.on('disconnect', on.onDisconnect)
+  return connection
+}
+
 function createClient({ origin }: NodeAddress, connector: Parameters<typeof createConnector>[0]): Client {
   return new Client(origin, {
     connect: createConnector(connector),
@@ -235,6 +243,11 @@ export interface Connection {
   /** Milliseconds on the monotonic clock, like `idleSince`. */
   openedAt: number
   idleSince: number
+}
+
+interface ConnectionEvents {
+  readonly onCertificate: (notAfter: UnixMs | null) => void
+  readonly onDisconnect: () => void
 }
 
 export interface ConnectionPoolDeps {
