@@ -1,3 +1,4 @@
+import { request } from 'node:http'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { connect as connectTls } from 'node:tls'
@@ -98,6 +99,11 @@ const ATTACKS = {
     count: 30,
     open: (order) => open(order.gatewayPort, requestOf(order, HANGING).repeat(200)),
   },
+  'logs of 28 MiB': { count: 2, open: (order) => ask(order, callOfLogs(0)) },
+  'batches of 60 logs of 28 MiB': {
+    count: 2,
+    open: (order) => ask(order, `[${Array.from({ length: 60 }, (_, nth) => callOfLogs(nth)).join(',')}]`),
+  },
   'requests without a pause': { count: 64, open: (order) => flood(order, requestOf(order, BLOCK)) },
 } satisfies Record<string, Attack>
 
@@ -194,6 +200,29 @@ function flood({ gatewayPort }: AttackOrder, request: string): void {
   const socket = connect(gatewayPort, '127.0.0.1', () => socket.write(request))
   socket.on('data', (bytes: Buffer) => bytes.includes('HTTP/1.1 ') && socket.write(request))
   hold(socket, () => flood({ gatewayPort } as AttackOrder, request))
+}
+
+/** Each with other parameters, so that the daemon asks for each. */
+function callOfLogs(nth: number): string {
+  return `{"jsonrpc":"2.0","id":1,"method":"eth_getLogs","params":[{"fromBlock":"0x1","toBlock":"0x${(nth + 2).toString(16)}"}]}`
+}
+
+/** The same request again as soon as it is answered. */
+function ask(order: AttackOrder, body: string): void {
+  const { gatewayPort: port, path } = order
+  const again = () => isOver || ask(order, body)
+  let isAnswered = false
+  const sending = request({ port, path, host: '127.0.0.1', method: 'POST', agent: false }, (response) => {
+    response.resume()
+    response.once('end', () => {
+      isAnswered = true
+      again()
+    })
+  })
+  sending.setHeader('content-type', 'application/json')
+  sending.once('error', () => {})
+  sending.once('socket', (socket) => hold(socket, () => isAnswered || again()))
+  sending.end(body)
 }
 
 const delay = monitorEventLoopDelay({ resolution: 5 })

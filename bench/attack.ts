@@ -50,7 +50,7 @@ const daemon = await startDaemon(
       listen: '127.0.0.1:0',
       callers: [
         { name: 'good', endpoint_id: GOOD },
-        { name: 'bad', endpoint_id: BAD, methods: ['eth_newFilter'] },
+        { name: 'bad', endpoint_id: BAD, methods: ['eth_newFilter', 'eth_getLogs'] },
       ],
     },
   },

@@ -4,7 +4,8 @@ import { onMessages } from './raw-http.ts'
 
 /**
  * A node that answers with bytes made once: a block of 11.8 KB under any requested number, a pending transaction (which is
- * never cached) under whatever hash, in 363 bytes with its envelope, and a filter never. Forked by `forward.ts`; tells its port.
+ * never cached) under whatever hash, in 363 bytes with its envelope, logs of 28 MiB, and a filter never. Forked by `forward.ts` and
+ * `attack.ts`; tells its port.
  */
 const HEAD = 0x2000000
 const digits = (text: string) => Buffer.from(text, 'latin1')
@@ -35,6 +36,7 @@ const BLOCK = rest(block)
 const NUMBER_AT = BLOCK.indexOf('"number":"0x') + 12
 const TRANSACTION = rest(waiting)
 const HASH_AT = TRANSACTION.indexOf('"hash":"0x') + 10
+const LOGS = digits(`,"result":[${'"0xabcdef0123456789",'.repeat((28 * 2 ** 20) / 21)}0]}`)
 const CHAIN_ID = digits(',"result":"0x1"}')
 
 const server = createServer({ noDelay: true }, (socket) => {
@@ -53,8 +55,13 @@ const server = createServer({ noDelay: true }, (socket) => {
       body = TRANSACTION
       body.write(asked ?? '', HASH_AT, 'latin1')
     }
+    if (text.includes('eth_getLogs')) body = LOGS
     const start = `{"jsonrpc":"2.0","id":${id}`
     const head = `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: ${start.length + body.length}\r\n\r\n${start}`
+    if (body === LOGS) {
+      socket.write(head)
+      return void socket.write(LOGS)
+    }
     // One write, and a copy: the bytes change with the next request.
     const answer = Buffer.allocUnsafe(head.length + body.length)
     answer.write(head, 'latin1')
