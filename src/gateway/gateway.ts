@@ -64,6 +64,7 @@ export interface GatewayDeps {
   readonly rules: GatewayRules
   readonly upstream: UpstreamHandler
   readonly aliases: AliasRoutes
+  readonly turns: LoopTurns
   readonly metrics: GatewayMetrics
   readonly clock: Clock
   readonly log: Log
@@ -92,13 +93,21 @@ const MAX_IN_FLIGHT = 4096
 const MAX_GRACE_MS = 8000
 const IDLE_TIMEOUT_MS = 20_000
 
-export function createGateway({ listen, upstream, aliases, metrics, clock, log, ...deps }: GatewayDeps): Gateway {
+export function createGateway({
+  listen,
+  upstream,
+  aliases,
+  turns,
+  metrics,
+  clock,
+  log,
+  ...deps
+}: GatewayDeps): Gateway {
   const { maxInFlight = MAX_IN_FLIGHT } = deps
   const callers = createCallers({ clock })
   const bodies = new BodyMemory(callers)
   const answerMemory = createAnswerMemory(deps.answerMemory)
   const calls = new FairShare(maxInFlight)
-  const turns = new LoopTurns()
   const recorder = createRequestRecorder({ metrics, clock, log })
   const reject = (exchange: Exchange, of: Admission, rejection: GatewayError, format: ErrorFormat) =>
     rejectRequest(exchange, of, rejection, format, { recorder, bodies, clock })
@@ -174,7 +183,7 @@ export function createGateway({ listen, upstream, aliases, metrics, clock, log, 
     }
     if (route.kind === 'rest') {
       const answer = await handler.rest(request, rest, query)
-      return send(res, caller, answer, hasBody(req) ? { ...headers, closes: true } : headers)
+      return send(res, admission.caller, share, answer, hasBody(req) ? { ...headers, closes: true } : headers)
     }
     const { bodyLimitBytes } = rules
     if (exchange.awaitsContinue && declaredLength(req) <= bodyLimitBytes) res.writeContinue()
@@ -185,15 +194,22 @@ export function createGateway({ listen, upstream, aliases, metrics, clock, log, 
     if (body === 'too-many-chunks') return reject(exchange, admission, TOO_MANY_CHUNKS, 'rpc')
     const answer = await handler.rpc(request, route, body)
     if (answer === 'no-content') respondEmpty(res, headers)
-    else await send(res, caller, answer, headers)
+    else await send(res, caller, share, answer, headers)
   }
 
-  function send(res: ServerResponse, caller: Caller, answer: Answer, headers: ResponseHeaders): Promise<void> {
+  function send(
+    res: ServerResponse,
+    caller: Caller,
+    share: string | null,
+    answer: Answer,
+    headers: ResponseHeaders,
+  ): Promise<void> {
     const { status, body, summary, retryAfterMs } = answer
     const closes = headers.closes === true || listener.closing
     answerMemory.written(res, caller.name, byteLength(body))
     const { requestId, origin } = headers
-    return respond(res, status, body, { requestId, provenance: summary, origin, closes, retryAfterMs })
+    const head = { requestId, provenance: summary, origin, closes, retryAfterMs }
+    return respond(res, status, body, head, { nextTurn: () => turns.next(share) })
   }
 
   /** Counts the request until it is answered or its caller leaves. */

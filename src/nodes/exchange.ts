@@ -1,7 +1,8 @@
 import type { Dispatcher } from 'undici'
+import type { FairShare } from '../core/fair-share.ts'
 import type { Connection } from './connection-pool.ts'
 import { headerOf } from './header.ts'
-import { type MemoryBudget, UNBUDGETED_BYTES } from './limits.ts'
+import { SMALL_BODY_BYTES } from './limits.ts'
 
 /**
  * One request and its response on one connection. Implements undici's low-level dispatch handler, because only this
@@ -11,10 +12,13 @@ export class Exchange implements Dispatcher.DispatchHandler {
   readonly #connection: Connection
   readonly #body: ResponseBody
   readonly #settle: (ending: Ending) => void
+  readonly #nextTurn: NextTurn
   #status = 0
   #headers: readonly Buffer[] = []
   #version = ''
   #receivedBytes = 0
+  #sizeAtNextTurn = SMALL_BODY_BYTES
+  #resume = () => {}
   #reused = false
   #ended = false
   stage: Stage = 'unsent'
@@ -24,9 +28,10 @@ export class Exchange implements Dispatcher.DispatchHandler {
     return this.#status === 0 ? null : { status: this.#status, headers: this.#headers }
   }
 
-  constructor(connection: Connection, body: ResponseBody, settle: (ending: Ending) => void) {
+  constructor(connection: Connection, body: ResponseBody, nextTurn: NextTurn, settle: (ending: Ending) => void) {
     this.#connection = connection
     this.#body = body
+    this.#nextTurn = nextTurn
     this.#settle = settle
     connection.exchange = this
   }
@@ -53,7 +58,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
   }
 
   /** undici reports errors thrown here and in `onData` to `onError`, and closes the connection. */
-  onHeaders(status: number, headers: Buffer[]): boolean {
+  onHeaders(status: number, headers: Buffer[], resume: () => void): boolean {
     // An informational response precedes the final one.
     if (status < 200) return true
     this.stage = 'body'
@@ -61,12 +66,20 @@ export class Exchange implements Dispatcher.DispatchHandler {
     if (coding !== null && coding.toLowerCase() !== 'chunked') throw new ResponseError('transfer-encoding')
     this.#status = status
     this.#headers = headers
+    this.#resume = resume
+    const length = headerOf(headers, 'content-length')
+    if (length !== null) this.#body.expect(Number(length))
     return true
   }
 
   onData(chunk: Buffer): boolean {
     this.#body.append(chunk)
-    return true
+    if (this.#body.size <= this.#sizeAtNextTurn) return true
+    this.#sizeAtNextTurn = this.#body.size + TURN_BYTES
+    const turn = this.#nextTurn()
+    if (turn === null) return true
+    void turn.then(this.#resume)
+    return false
   }
 
   onComplete(): void {
@@ -91,6 +104,9 @@ export class Exchange implements Dispatcher.DispatchHandler {
     this.#settle(ending)
   }
 }
+
+/** `null` if the exchange may go on with a large body at once. */
+export type NextTurn = () => Promise<void> | null
 
 /** How far an exchange got. */
 export type Stage =
@@ -119,15 +135,25 @@ export interface RawResponse extends ResponseHead {
 /** Collects a body within the limits; a body that arrives in one chunk is not copied. */
 export class ResponseBody {
   readonly #maxBytes: number
-  readonly #budget: MemoryBudget
+  readonly #budget: FairShare
+  readonly #caller: string | null
   #memory: Buffer = EMPTY
   size = 0
+  /** 0 if unknown. */
+  #expectedBytes = 0
   #chunks = 0
   #reservedBytes = 0
 
-  constructor(maxBytes: number, budget: MemoryBudget) {
+  constructor(maxBytes: number, budget: FairShare, caller: string | null) {
     this.#maxBytes = maxBytes
     this.#budget = budget
+    this.#caller = caller
+  }
+
+  /** Throws a `ResponseError`. */
+  expect(size: number): void {
+    if (size > this.#maxBytes) throw new ResponseError('too-large')
+    this.#expectedBytes = size
   }
 
   /** Throws a `ResponseError`. */
@@ -135,30 +161,39 @@ export class ResponseBody {
     const size = this.size + chunk.length
     if (size > this.#maxBytes) throw new ResponseError('too-large')
     if (++this.#chunks > MAX_CHUNKS + size / FAIR_CHUNK) throw new ResponseError('overhead')
+    if (size > SMALL_BODY_BYTES) this.#reserve(size)
     if (this.size === 0) this.#memory = chunk
     else {
-      // Doubling makes a body of one-byte chunks as cheap as one of long chunks.
-      if (size > this.#memory.length) this.#grow(Math.max(size, Math.min(2 * this.#memory.length, this.#maxBytes)))
+      if (size + ZERO_BYTES > this.#memory.length) this.#grow(size)
       chunk.copy(this.#memory, this.size)
     }
     this.size = size
   }
 
+  /** Zero bytes follow it if it was copied. */
   get bytes(): Buffer {
-    return this.size === this.#memory.length ? this.#memory : this.#memory.subarray(0, this.size)
+    const { size } = this
+    if (size === this.#memory.length) return this.#memory
+    return this.#memory.fill(0, size, size + ZERO_BYTES).subarray(0, size)
   }
 
   release(): void {
-    this.#budget.release(this.#reservedBytes)
+    this.#budget.release(this.#caller, this.#reservedBytes)
     this.#reservedBytes = 0
   }
 
-  #grow(length: number): void {
-    if (length > UNBUDGETED_BYTES) {
-      if (!this.#budget.reserve(length - this.#reservedBytes)) throw new ResponseError('no-memory')
-      this.#reservedBytes = length
-    }
-    const grown = Buffer.allocUnsafe(length)
+  #reserve(size: number): void {
+    const more = size - this.#reservedBytes
+    if (!this.#budget.mayTake(this.#caller, more)) throw new ResponseError('no-memory')
+    this.#budget.take(this.#caller, more)
+    this.#reservedBytes = size
+  }
+
+  /** Each step copies the whole body. Memory that nothing was written to takes only addresses. */
+  #grow(size: number): void {
+    const factor = size > SMALL_BODY_BYTES ? 8 : 2
+    const length = size <= this.#expectedBytes ? this.#expectedBytes : Math.min(factor * size, this.#maxBytes)
+    const grown = Buffer.allocUnsafe(length + ZERO_BYTES)
     this.#memory.copy(grown, 0, 0, this.size)
     this.#memory = grown
   }
@@ -190,5 +225,11 @@ const MAX_OVERHEAD_BYTES = 131_072
 /** A chunk takes about a microsecond however short it is, so a mebibyte in chunks of one byte would take a second. */
 const MAX_CHUNKS = 1000
 const FAIR_CHUNK = 64
+
+/** A body takes a turn each time when this much of it was received. */
+const TURN_BYTES = 65_536
+
+/** A scan of the body needs no copy if it can run into them. */
+const ZERO_BYTES = 4
 
 const EMPTY = Buffer.alloc(0)

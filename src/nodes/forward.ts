@@ -7,7 +7,7 @@ import { isPlain } from './decode.ts'
 import type { RawResponse, Stage } from './exchange.ts'
 import { headerOf, readHttpDate, readRetryAfter } from './header.ts'
 import { MAX_FORWARDED_BYTES } from './limits.ts'
-import { createTransport, type TransportRequest } from './transport.ts'
+import { createTransport, type TransportDeps, type TransportRequest } from './transport.ts'
 
 /** Forwards callers' requests to nodes over pooled connections. */
 export function createNodeForwarder({
@@ -15,6 +15,7 @@ export function createNodeForwarder({
   maxConnections = MAX_CONNECTIONS,
   maxTotalConnections = Number.POSITIVE_INFINITY,
   maxIncomingBytes,
+  nextTurn,
 }: NodeForwarderDeps): NodeForwarder {
   const connections = new ConnectionBudget(maxTotalConnections)
   const transport = createTransport({
@@ -24,6 +25,7 @@ export function createNodeForwarder({
     maxAnswerBytes: MAX_FORWARDED_BYTES,
     maxIncomingBytes,
     lookup: null,
+    nextTurn,
   })
 
   return {
@@ -64,7 +66,7 @@ export interface NodeForwarder {
 
 export type Forwarded =
   | { readonly ok: true; readonly answer: ForwardedAnswer }
-  /** `waited`: most of the time was spent waiting for a connection. */
+  /** `waited`: most of the time was spent waiting for a connection or a turn. */
   | { readonly ok: false; readonly failure: Failure; readonly stage: Stage; readonly waited: boolean }
 
 /** A complete response with any status. */
@@ -84,6 +86,7 @@ export interface NodeForwarderDeps {
   /** To all retained addresses together. */
   readonly maxTotalConnections?: number | undefined
   readonly maxIncomingBytes?: number
+  readonly nextTurn?: TransportDeps['nextTurn']
 }
 
 /** Allows 1,280 requests a second to a node 100 ms away, and to a local node ten times what we can send. */

@@ -1,13 +1,14 @@
 import type { LookupFunction } from 'node:net'
 import type { Clock } from '../clock.ts'
 import type { Failure } from '../core/failure.ts'
+import { FairShare } from '../core/fair-share.ts'
 import type { UnixMs } from '../core/time.ts'
 import type { NodeAddress } from './address.ts'
 import { ConnectionBudget } from './connection-budget.ts'
 import { type Connection, type ConnectionPool, createConnectionPool, type Waiter } from './connection-pool.ts'
 import type { Deadline } from './deadline.ts'
 import { type Ending, Exchange, type RawResponse, ResponseBody, type ResponseHead, type Stage } from './exchange.ts'
-import { MAX_INCOMING_BYTES, MemoryBudget } from './limits.ts'
+import { MAX_INCOMING_BYTES } from './limits.ts'
 import { isKeepAliveRace, transportFailure } from './transport-failure.ts'
 
 /** Sends requests to nodes over pooled connections, both for checks and for forwarded requests. */
@@ -18,9 +19,10 @@ export function createTransport({
   maxAnswerBytes,
   maxIncomingBytes = MAX_INCOMING_BYTES,
   lookup,
+  nextTurn = noTurns,
 }: TransportDeps): Transport {
   const pools = new Map<string, ConnectionPool>()
-  const budget = new MemoryBudget(maxIncomingBytes)
+  const memory = new FairShare(maxIncomingBytes)
   let limit = maxConnections
   let closed = false
 
@@ -57,10 +59,17 @@ export function createTransport({
         stopWaiting()
         if (connection === null) return fail({ kind: 'reset' })
         current = connection
-        exchange = new Exchange(connection, new ResponseBody(maxAnswerBytes, budget), (ending) => {
+        const response = new ResponseBody(maxAnswerBytes, memory, caller)
+        exchange = new Exchange(connection, response, waitForTurn, (ending) => {
           if (connection === current) settle(ending, connection)
         })
         connection.client.dispatch(options, exchange)
+      }
+      function waitForTurn(): Promise<void> | null {
+        const turn = nextTurn(caller)
+        if (turn === null) return null
+        waitingSince = clock.monotonic()
+        return turn.then(stopWaiting)
       }
       function stopWaiting(): void {
         if (waitingSince !== null) waitedMs += clock.monotonic() - waitingSince
@@ -170,7 +179,7 @@ export type Exchanged = Effort &
   )
 
 export interface Effort {
-  /** Time spent waiting for a connection, which does not count as the node's latency. */
+  /** Time spent waiting for a connection or a turn, which does not count as the node's latency. */
   readonly waitedMs: number
   /** Requests sent to the node: 0 if no connection was made, 2 if a connection was closed and another one was used. */
   readonly requests: number
@@ -187,4 +196,10 @@ export interface TransportDeps {
   /** Budget shared by all long bodies that are being received. */
   readonly maxIncomingBytes?: number | undefined
   readonly lookup: LookupFunction | null
+  /** Shares the event loop between callers' large bodies. Returns `null` if the caller's body may be read on at once. */
+  readonly nextTurn?: ((caller: string | null) => Promise<void> | null) | undefined
+}
+
+function noTurns(): null {
+  return null
 }

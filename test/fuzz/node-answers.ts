@@ -9,6 +9,7 @@ import { createAddress } from '../../src/nodes/address.ts'
 import { createNodeForwarder } from '../../src/nodes/forward.ts'
 import { createProber } from '../../src/nodes/probe.ts'
 import { Secret } from '../../src/secret.ts'
+import { finish } from '../support/finish.ts'
 import { endpoint } from '../support/network.ts'
 import { hostileResponse } from './hostile-responses.ts'
 
@@ -70,7 +71,7 @@ export async function fuzzNodeAnswers({
       tally.forwarded++
       if (!forwarded.ok) continue
       const { body } = forwarded.answer
-      if (readNodeAnswer(body, String(id)).kind !== 'result') continue
+      if (finish(readNodeAnswer(body, String(id))).kind !== 'result') continue
       tally.answers++
       for (const hash of body.toString('latin1').match(/0x[0-9a-f]{64}/g) ?? []) {
         if (node.isForeign(path, hash)) note(`request ${id} of ${path} was answered with the answer of another request`)

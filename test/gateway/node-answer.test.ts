@@ -2,9 +2,18 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { isNullResult, readNodeAnswer } from '../../src/gateway/failover/node-answer.ts'
+import {
+  type AnswerSpan,
+  isNullResult,
+  readNodeAnswer as readInSlices,
+} from '../../src/gateway/failover/node-answer.ts'
+import { finish } from '../support/finish.ts'
 
 const ID = '7'
+
+function readNodeAnswer(body: Buffer, id: string): AnswerSpan {
+  return finish(readInSlices(body, id))
+}
 
 /** The kind, and the text that it points at. */
 function read(text: string, id = ID): unknown[] {
@@ -214,4 +223,57 @@ test('every recorded JSON-RPC answer of a real node is read, and is what JSON.pa
 
   expect(read.length).toBeGreaterThan(0)
   expect(read.map(([found]) => found)).toEqual(read.map(([, expected]) => expected))
+})
+
+describe('a large answer', () => {
+  const item = '{"a":[1,"x\\n",{"b":null}],"c":"0xabcdef0123456789"}'
+  const result = (items: number) => `[${`${item},`.repeat(items)}${'['.repeat(40)}${']'.repeat(40)}]`
+  const whole = (items: number) => Buffer.from(`{"jsonrpc":"2.0","result":${result(items)},"id":7}\n`)
+  const slices = (body: Buffer) => [...readInSlices(body, ID)].length
+
+  test('is read in slices', () => {
+    const text = result(21_000)
+    const body = whole(21_000)
+
+    expect(body.length).toBeGreaterThan(2 ** 20)
+    expect(slices(body)).toBe(Math.floor(body.length / 2 ** 18))
+    expect(read(body.toString())).toEqual(['result', text])
+    expect(slices(whole(100))).toBe(0)
+  })
+
+  test('is garbage if it ends anywhere else, or has other bytes', () => {
+    const body = whole(12_000)
+    const places = Array.from({ length: 40 }, (_, nth) => Math.floor((body.length * nth) / 40))
+
+    for (const at of places) {
+      expect(readNodeAnswer(body.subarray(0, at), ID)).toEqual({ kind: 'garbage' })
+      const changed = Buffer.from(body)
+      changed.write('\u0001', at)
+      expect(readNodeAnswer(changed, ID)).toEqual({ kind: 'garbage' })
+    }
+  })
+
+  test('is not copied if zero bytes follow it, and is read alike', () => {
+    const body = whole(3000)
+    const followed = Buffer.concat([Buffer.from('}'), body, Buffer.alloc(4)]).subarray(1, 1 + body.length)
+
+    expect(readNodeAnswer(followed, ID)).toEqual(readNodeAnswer(body, ID))
+    expect(readNodeAnswer(followed.subarray(0, -2), ID)).toEqual({ kind: 'garbage' })
+  })
+
+  test('may be read while others are', () => {
+    const bodies = [8000, 9000, 7000].map((items) => whole(items))
+    const expected = bodies.map((body) => readNodeAnswer(body, ID))
+    const under = bodies.map((body) => readInSlices(body, ID))
+    const found: unknown[] = []
+    while (found.filter((each) => each !== undefined).length < bodies.length) {
+      for (const [nth, reading] of under.entries()) {
+        const slice = reading.next()
+        if (slice.done === true) found[nth] ??= slice.value
+      }
+      read('{"id":7,"result":[[[[]]]]}')
+    }
+
+    expect(found).toEqual(expected)
+  })
 })

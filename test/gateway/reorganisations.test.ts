@@ -8,6 +8,7 @@ import { createCoalescer } from '../../src/gateway/cache/coalesce.ts'
 import { createCallerHeights } from '../../src/gateway/caller-heights.ts'
 import { createChainRollbacks } from '../../src/gateway/chain-rollbacks.ts'
 import { createForwarder } from '../../src/gateway/failover/forwarder.ts'
+import { LoopTurns } from '../../src/gateway/loop-turns.ts'
 import { createProber, type NodeTarget } from '../../src/nodes/probe.ts'
 import { createIncidentRecorder } from '../../src/poll/incident-recorder.ts'
 import { createPoller } from '../../src/poll/poller.ts'
@@ -65,7 +66,14 @@ async function open(family: 'ethereum' | 'avalanche', finalDepth: number) {
   poller.configure([{ network: of, endpoints: [{ endpoint: own, at: locationOf('127.0.0.1') }] }], new Set())
   const rollbacks = createChainRollbacks(board)
   const tips = createCallerHeights(rollbacks)
-  const forwarder = createForwarder({ board, clock: systemClock, rollbacks, callerHeights: tips, onDoubt: nothing })
+  const forwarder = createForwarder({
+    board,
+    clock: systemClock,
+    rollbacks,
+    turns: new LoopTurns(),
+    callerHeights: tips,
+    onDoubt: nothing,
+  })
   forwarder.retarget([target])
   const coalescer = createCoalescer({ next: forwarder, clock: systemClock, callerHeights: tips })
   const cache = createCache({ next: coalescer, board, clock: systemClock, callerHeights: tips })

@@ -12,14 +12,15 @@ import {
 } from '../../core/routing/retry-policy.ts'
 import type { ForwardedAnswer, NodeForwarder } from '../../nodes/forward.ts'
 import type { TransportRequest } from '../../nodes/transport.ts'
+import type { LoopTurns } from '../loop-turns.ts'
 import type { NodeReply, UpstreamRequest } from '../upstream-request.ts'
-import { isNullResult, readNodeAnswer, readRestAnswer } from './node-answer.ts'
+import { isNullResult, readNodeAnswer, readRestAnswer, type Slices } from './node-answer.ts'
 import { isRequestedBlock } from './requested-block.ts'
 import type { Upstream } from './upstream.ts'
 
 /** Sends a request to one endpoint, with a timeout of `withinMs`. Never rejects. */
 export async function attempt(
-  nodes: Pick<NodeForwarder, 'forward'>,
+  { nodes, turns }: AttemptOn,
   upstream: Upstream,
   request: UpstreamRequest,
   id: number,
@@ -41,7 +42,13 @@ export async function attempt(
     return { ...failed(failure, stage === 'unsent', isLocal), waitedForConnection: waited && !signal.aborted }
   }
   const { answer } = forwarded
-  const read = call === null ? readRest(answer) : readRpc(answer, String(id), operation.name.startsWith('health.'))
+  const reading = call === null ? readRest(answer) : readRpc(answer, String(id), operation.name.startsWith('health.'))
+  let step = reading.next()
+  while (step.done !== true) {
+    await turns.next(sent.caller ?? null)
+    step = reading.next()
+  }
+  const read = step.value
   if (read.reply !== null && !isRequestedBlock(request, read.reply)) return failed(OTHER_BLOCK)
   const attempted = withoutKeys(read, upstream)
   // A missing path that the caller chose is not a fault of the endpoint.
@@ -53,6 +60,11 @@ export async function attempt(
     isFault: attempted.isFault && !isPathMissing,
     nodeId: wantsNodeId ? answer.header('node-id') : null,
   }
+}
+
+export interface AttemptOn {
+  readonly nodes: Pick<NodeForwarder, 'forward'>
+  readonly turns: LoopTurns
 }
 
 export interface Attempt {
@@ -179,11 +191,11 @@ function bodyOf({ method, params }: NonNullable<UpstreamRequest['call']>, id: nu
 
 const PLAIN_NAME = /^[\w.]{1,128}$/
 
-function readRpc(answer: ForwardedAnswer, id: string, isHealth: boolean): Attempt {
+function* readRpc(answer: ForwardedAnswer, id: string, isHealth: boolean): Slices<Attempt> {
   const { status, body } = answer
   // A JSON-RPC error may come with a 4xx or 5xx status. Any other status except 200 means that the request failed.
   if (status !== 200 && (status < 400 || REJECTING.has(status))) return rejected(answer)
-  const read = readNodeAnswer(body, id)
+  const read = yield* readNodeAnswer(body, id)
   switch (read.kind) {
     case 'result':
       // Some nodes report with this status that they are unhealthy.
@@ -216,10 +228,10 @@ const FINAL_CODES: ReadonlySet<number | null> = new Set([-32_600, -32_601, -32_6
 /** Statuses that reject the gateway or its key, not the caller's request. */
 const REJECTING: ReadonlySet<number> = new Set([401, 403, 407, 408, 425, 429])
 
-function readRest(answer: ForwardedAnswer): Attempt {
+function* readRest(answer: ForwardedAnswer): Slices<Attempt> {
   const { status, body } = answer
   if (status >= 300 && status < 400) return rejected(answer)
-  const envelope = readRestAnswer(body)
+  const envelope = yield* readRestAnswer(body)
   if (envelope === null) return status === 200 ? failed({ kind: 'not-json' }) : rejected(answer)
   const { code, message, isNull } = envelope
   if (code === 'successful') {

@@ -2,7 +2,7 @@ import type { ChainEvent } from '../../core/verdict/network-view.ts'
 import { createNodeForwarder } from '../../nodes/forward.ts'
 import type { Board } from '../../state/board.ts'
 import type { ChainRollbacks } from '../chain-rollbacks.ts'
-import { pacedTimers } from '../loop-turns.ts'
+import { type LoopTurns, pacedTimers } from '../loop-turns.ts'
 import type { UpstreamHandler, UpstreamRequest } from '../upstream-request.ts'
 import { attempt } from './attempt.ts'
 import { FailoverLoop, type FailoverLoopDeps } from './failover-loop.ts'
@@ -14,8 +14,12 @@ import { createUpstreams } from './upstream-registry.ts'
 
 /** Answers requests by sending them to nodes: the best endpoint first, then the next ones, within the deadline. */
 export function createForwarder(deps: ForwarderDeps): Forwarder {
-  const { board, clock, rollbacks, maxConnections } = deps
-  const nodes = createNodeForwarder({ clock: pacedTimers(clock), maxTotalConnections: maxConnections })
+  const { board, clock, rollbacks, turns, maxConnections } = deps
+  const nodes = createNodeForwarder({
+    clock: pacedTimers(clock),
+    maxTotalConnections: maxConnections,
+    nextTurn: (caller) => turns.next(caller),
+  })
   const staleAnswers = new StaleAnswers(rollbacks)
   const upstreams = createUpstreams({
     board,
@@ -27,7 +31,7 @@ export function createForwarder(deps: ForwarderDeps): Forwarder {
     staleAnswers,
     send(upstream, request, withinMs) {
       lastId = lastId >= Number.MAX_SAFE_INTEGER ? 1 : lastId + 1
-      return attempt(nodes, upstream, request, lastId, withinMs)
+      return attempt({ nodes, turns }, upstream, request, lastId, withinMs)
     },
   }
   let lastId = 0
@@ -70,6 +74,8 @@ export interface Forwarder extends UpstreamHandler {
 export interface ForwarderDeps extends Omit<FailoverLoopDeps, 'send' | 'staleAnswers'> {
   readonly board: Board
   readonly rollbacks: Pick<ChainRollbacks, 'now' | 'hasGoneBelow'>
+  /** Large answers take turns with calls. */
+  readonly turns: LoopTurns
   /** To all nodes together. */
   readonly maxConnections?: number | undefined
 }

@@ -31,7 +31,7 @@ export async function rejectRequest(
   const body = mayRead ? await receiveBody(req, SMALL_BODY, bodies, caller) : 'unread'
   if (body === 'gone') return
   if (typeof body !== 'string') return respond(res, status, rejectCalls(readBody(body, rules), rejection), headers)
-  await respond(res, status, error, { ...headers, closes: true }, true)
+  await respond(res, status, error, { ...headers, closes: true }, { lingers: true })
   closeAfterBody(req, res, clock)
 }
 

@@ -3,13 +3,13 @@ import { type GatewayError, rpcError } from '../errors.ts'
 import type { Provenance } from '../upstream-request.ts'
 import type { Body, Entry } from './envelope.ts'
 
-/** Writes a JSON response, large ones no faster than the caller reads. `lingers` leaves the response open. */
+/** Writes a JSON response, a large one in turns and no faster than the caller reads. */
 export async function respond(
   res: ServerResponse,
   status: number,
   body: ResponseBody,
   headers: ResponseHeaders,
-  lingers = false,
+  { lingers = false, nextTurn = null }: ResponseWriting = {},
 ): Promise<void> {
   if (res.destroyed) return
   const length = byteLength(body)
@@ -23,11 +23,29 @@ export async function respond(
     for (const piece of body) res.write(piece)
     res.end()
   } else {
-    for (const piece of body) {
-      if (!res.write(piece)) await drained(res)
+    for (const slice of slicesOf(body)) {
+      await nextTurn?.()
+      if (!res.write(slice)) await drained(res)
       if (res.destroyed) return
     }
     res.end()
+  }
+}
+
+export interface ResponseWriting {
+  /** Leaves the response open. */
+  readonly lingers?: boolean
+  /** `null` if the next slice may be written at once. */
+  readonly nextTurn?: (() => Promise<void> | null) | null
+}
+
+/** The system copies as much in about a tenth of a millisecond. */
+const SLICE_BYTES = 262_144
+
+function* slicesOf(body: ResponseBody): Generator<Buffer | string> {
+  for (const piece of body) {
+    if (typeof piece === 'string' || piece.length <= SLICE_BYTES) yield piece
+    else for (let at = 0; at < piece.length; at += SLICE_BYTES) yield piece.subarray(at, at + SLICE_BYTES)
   }
 }
 
