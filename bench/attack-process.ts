@@ -8,8 +8,8 @@ export interface AttackOrder {
   readonly hold: readonly AttackName[]
   readonly gatewayPort: number
   readonly pagePort: number
-  /** The path of the caller that attacks. */
-  readonly path: string
+  /** The `endpoint_id` of the caller that attacks. */
+  readonly caller: string
 }
 
 /** What was held until now; nothing is held afterwards. */
@@ -123,8 +123,8 @@ let sent = 0
 let received = 0
 let isOver = true
 
-function headOf({ path }: AttackOrder, framing: string): string {
-  return `POST ${path} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n${framing}\r\n\r\n`
+function headOf({ caller }: AttackOrder, framing: string): string {
+  return `POST /ethereum/${caller} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n${framing}\r\n\r\n`
 }
 
 function requestOf(order: AttackOrder, call: string): string {
@@ -209,10 +209,10 @@ function callOfLogs(nth: number): string {
 
 /** The same request again as soon as it is answered. */
 function ask(order: AttackOrder, body: string): void {
-  const { gatewayPort: port, path } = order
+  const { gatewayPort: port, caller } = order
   const again = () => isOver || ask(order, body)
   let isAnswered = false
-  const sending = request({ port, path, host: '127.0.0.1', method: 'POST', agent: false }, (response) => {
+  const sending = request({ port, path: `/large/${caller}`, method: 'POST', agent: false }, (response) => {
     response.resume()
     response.once('end', () => {
       isAnswered = true

@@ -29,6 +29,9 @@ const TLS_FILE = (name: string) => fileURLToPath(new URL(`../test/config/tls/${n
 const agent = new Agent({ connect: { rejectUnauthorized: false } })
 const node = await start(OTHER_CORE, 'node-process.ts')
 const { port: nodePort } = node.hello as { port: number }
+// Its long answers must not delay those to the good caller.
+const large = await start(OTHER_CORE, 'node-process.ts')
+const { port: largePort } = large.hello as { port: number }
 const fleet = await start(OTHER_CORE, 'fleet-process.ts', [JSON.stringify({ family: 'ethereum', count: POLLED })])
 const { child: loader } = await start(OTHER_CORE, 'load-process.ts')
 const attack = await start(OTHER_CORE, 'attack-process.ts')
@@ -42,6 +45,7 @@ const daemon = await startDaemon(
     server: { listen: '127.0.0.1:0', tls: { cert: TLS_FILE('a.crt'), key: TLS_FILE('a.key') } },
     networks: [
       { name: 'ethereum', family: 'ethereum', endpoints: endpointsOf([`http://127.0.0.1:${nodePort}`], 'n') },
+      { name: 'large', family: 'ethereum', endpoints: endpointsOf([`http://127.0.0.1:${largePort}`], 'l') },
       { name: 'fleet', ...polledEachSecond, endpoints: endpointsOf((fleet.hello as { urls: string[] }).urls, 'e') },
       { name: 'hostile', ...polledEachSecond, endpoints: endpointsOf(nodes, 'h') },
     ],
@@ -121,7 +125,7 @@ function shown(ms: number | null): string {
 }
 
 async function attackWith(title: string, hold: readonly AttackName[]): Promise<void> {
-  attacker.send({ hold, gatewayPort, pagePort, path: `/ethereum/${BAD}` } satisfies AttackOrder)
+  attacker.send({ hold, gatewayPort, pagePort, caller: BAD } satisfies AttackOrder)
   await pause(SETTLE_MS)
   await measure(title)
   // Connections are accepted one by one: those of the good caller wait behind those of the attacks at first.
@@ -158,7 +162,7 @@ try {
   console.log(`the daemon answers ${statusCode} at the end`)
 } finally {
   daemon.stop()
-  for (const { child } of [node, fleet, attack]) child.disconnect()
+  for (const { child } of [node, large, fleet, attack]) child.disconnect()
   loader.disconnect()
 }
 process.exit(0)

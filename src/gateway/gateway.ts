@@ -64,7 +64,8 @@ export interface GatewayDeps {
   readonly rules: GatewayRules
   readonly upstream: UpstreamHandler
   readonly aliases: AliasRoutes
-  readonly turns: LoopTurns
+  /** Turns of large answers. */
+  readonly slices: LoopTurns
   readonly metrics: GatewayMetrics
   readonly clock: Clock
   readonly log: Log
@@ -97,7 +98,7 @@ export function createGateway({
   listen,
   upstream,
   aliases,
-  turns,
+  slices,
   metrics,
   clock,
   log,
@@ -108,6 +109,7 @@ export function createGateway({
   const bodies = new BodyMemory(callers)
   const answerMemory = createAnswerMemory(deps.answerMemory)
   const calls = new FairShare(maxInFlight)
+  const turns = new LoopTurns()
   const recorder = createRequestRecorder({ metrics, clock, log })
   const reject = (exchange: Exchange, of: Admission, rejection: GatewayError, format: ErrorFormat) =>
     rejectRequest(exchange, of, rejection, format, { recorder, bodies, clock })
@@ -209,7 +211,7 @@ export function createGateway({
     answerMemory.written(res, caller.name, byteLength(body))
     const { requestId, origin } = headers
     const head = { requestId, provenance: summary, origin, closes, retryAfterMs }
-    return respond(res, status, body, head, { nextTurn: () => turns.next(share) })
+    return respond(res, status, body, head, { nextTurn: () => slices.next(share) })
   }
 
   /** Counts the request until it is answered or its caller leaves. */

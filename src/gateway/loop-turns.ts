@@ -11,11 +11,13 @@ export class LoopTurns {
   /** Calls that began in this iteration, by caller. */
   readonly #begun = new Map<string | null, number>()
   readonly #callsOfOne: number
+  readonly #callsPerTurn: number
   #total = 0
   #isCounting = false
 
-  constructor(callsOfOne = CALLS_OF_ONE) {
+  constructor(callsOfOne = CALLS_OF_ONE, callsPerTurn = CALLS_PER_TURN) {
     this.#callsOfOne = callsOfOne
+    this.#callsPerTurn = callsPerTurn
   }
 
   /** Returns `null` if the call may begin at once, also if `maxWaiting` or more calls wait. */
@@ -25,7 +27,7 @@ export class LoopTurns {
       this.#isCounting = true
       setImmediate(this.#nextTurn)
     }
-    if (this.#total < CALLS_PER_TURN && this.#mayBegin(caller)) {
+    if (this.#total < this.#callsPerTurn && this.#mayBegin(caller)) {
       this.#begin(caller)
       return null
     }
@@ -43,7 +45,7 @@ export class LoopTurns {
   readonly #nextTurn = (): void => {
     this.#begun.clear()
     this.#total = 0
-    while (this.#total < CALLS_PER_TURN) {
+    while (this.#total < this.#callsPerTurn) {
       const next = this.#waiting.next(this.#mayBegin)
       if (next === null) break
       this.#begin(next.caller)
@@ -57,6 +59,17 @@ export class LoopTurns {
 /** With their answers, about two milliseconds of processor time. */
 const CALLS_OF_ONE = 8
 const CALLS_PER_TURN = 32
+
+/**
+ * Turns for slices of large answers, each of which takes up to a millisecond. A slice is what is received at once, or what is
+ * scanned or written without a pause.
+ */
+export function turnsOfSlices(): LoopTurns {
+  return new LoopTurns(SLICES_OF_ONE, SLICES_PER_TURN)
+}
+
+const SLICES_OF_ONE = 2
+const SLICES_PER_TURN = 8
 
 /**
  * In one iteration of the event loop only a few of these timers run, because thousands of calls may reach their deadline at

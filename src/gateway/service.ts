@@ -14,7 +14,7 @@ import { createForwarder } from './failover/forwarder.ts'
 import type { EndpointOverview } from './failover/routing-order.ts'
 import type { UpstreamTarget } from './failover/upstream.ts'
 import { type CallerReport, createGateway, type GatewayRules } from './gateway.ts'
-import { LoopTurns } from './loop-turns.ts'
+import { turnsOfSlices } from './loop-turns.ts'
 import { createAliases } from './request/aliases.ts'
 import type { Certificate, ListenerOptions } from './request/listener.ts'
 import type { GatewayMetrics } from './request/request-recorder.ts'
@@ -80,7 +80,7 @@ export function createGatewayService(deps: GatewayServiceDeps): GatewayService {
   const { listen, maxUpstreamConnections, board, store, onDoubt, metrics, clock, log } = deps
   let { setup } = deps
   let rpcPaths = rpcPathsOf(setup)
-  const turns = new LoopTurns()
+  const slices = turnsOfSlices()
   const rollbacks = createChainRollbacks(board)
   const callerHeights = createCallerHeights(rollbacks)
   const forwarder = createForwarder({
@@ -88,7 +88,7 @@ export function createGatewayService(deps: GatewayServiceDeps): GatewayService {
     clock,
     rollbacks,
     callerHeights,
-    turns,
+    slices,
     maxConnections: maxUpstreamConnections,
     onDoubt,
     onAttempt: ({ network, name }, operation, outcome) => metrics.attempted(network, name, operation, outcome),
@@ -110,7 +110,7 @@ export function createGatewayService(deps: GatewayServiceDeps): GatewayService {
     clock,
     log,
   })
-  const gateway = createGateway({ listen, rules: setup.rules, upstream: aliases, aliases, turns, metrics, clock, log })
+  const gateway = createGateway({ listen, rules: setup.rules, upstream: aliases, aliases, slices, metrics, clock, log })
 
   function settle(): void {
     forwarder.retarget(setup.targets)

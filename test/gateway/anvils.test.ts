@@ -4,7 +4,7 @@ import type { Endpoint } from '../../src/core/endpoint.ts'
 import { createCallerHeights } from '../../src/gateway/caller-heights.ts'
 import { createChainRollbacks } from '../../src/gateway/chain-rollbacks.ts'
 import { createForwarder } from '../../src/gateway/failover/forwarder.ts'
-import { LoopTurns } from '../../src/gateway/loop-turns.ts'
+import { turnsOfSlices } from '../../src/gateway/loop-turns.ts'
 import type { Reply } from '../../src/gateway/upstream-request.ts'
 import { Cancellation } from '../../src/gateway/upstream-request.ts'
 import { createProber } from '../../src/nodes/probe.ts'
@@ -112,7 +112,7 @@ async function watched(anvils: readonly Anvil[]) {
     board: world.board,
     clock,
     rollbacks,
-    turns: new LoopTurns(),
+    slices: turnsOfSlices(),
     callerHeights: createCallerHeights(rollbacks),
     onDoubt(key) {
       const of = endpoints.find(({ name }) => key.endsWith(`/${name}`))

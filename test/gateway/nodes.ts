@@ -10,7 +10,7 @@ import type { AttemptOutcome, RetryReason } from '../../src/core/routing/request
 import { type CallerHeights, createCallerHeights } from '../../src/gateway/caller-heights.ts'
 import { createChainRollbacks } from '../../src/gateway/chain-rollbacks.ts'
 import { createForwarder, type Forwarder } from '../../src/gateway/failover/forwarder.ts'
-import { LoopTurns } from '../../src/gateway/loop-turns.ts'
+import { turnsOfSlices } from '../../src/gateway/loop-turns.ts'
 import type { Reply, UpstreamRequest } from '../../src/gateway/upstream-request.ts'
 import { Cancellation } from '../../src/gateway/upstream-request.ts'
 import { Secret } from '../../src/secret.ts'
@@ -112,7 +112,7 @@ export async function setting(
     board: world.board,
     clock,
     rollbacks,
-    turns: new LoopTurns(),
+    slices: turnsOfSlices(),
     callerHeights: tips,
     onDoubt: (key) => doubted.push(key),
     onAttempt: (upstream, _operation, outcome: AttemptOutcome) => attempts.push(`${upstream.name} ${outcome}`),

@@ -8,7 +8,7 @@ import { createCoalescer } from '../../src/gateway/cache/coalesce.ts'
 import { createCallerHeights } from '../../src/gateway/caller-heights.ts'
 import { createChainRollbacks } from '../../src/gateway/chain-rollbacks.ts'
 import { createForwarder } from '../../src/gateway/failover/forwarder.ts'
-import { LoopTurns } from '../../src/gateway/loop-turns.ts'
+import { turnsOfSlices } from '../../src/gateway/loop-turns.ts'
 import { createProber, type NodeTarget } from '../../src/nodes/probe.ts'
 import { createIncidentRecorder } from '../../src/poll/incident-recorder.ts'
 import { createPoller } from '../../src/poll/poller.ts'
@@ -70,7 +70,7 @@ async function open(family: 'ethereum' | 'avalanche', finalDepth: number) {
     board,
     clock: systemClock,
     rollbacks,
-    turns: new LoopTurns(),
+    slices: turnsOfSlices(),
     callerHeights: tips,
     onDoubt: nothing,
   })

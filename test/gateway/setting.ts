@@ -2,7 +2,7 @@ import { connect, type Socket } from 'node:net'
 import { type Clock, systemClock } from '../../src/clock.ts'
 import { gatewayError } from '../../src/gateway/errors.ts'
 import { createGateway, type Gateway, type GatewayDeps, type GatewayRules } from '../../src/gateway/gateway.ts'
-import { LoopTurns } from '../../src/gateway/loop-turns.ts'
+import { turnsOfSlices } from '../../src/gateway/loop-turns.ts'
 import type { CallerSettings } from '../../src/gateway/request/callers.ts'
 import type { GatewayMetrics } from '../../src/gateway/request/request-recorder.ts'
 import type { AliasRoutes } from '../../src/gateway/request/route.ts'
@@ -106,7 +106,7 @@ export async function open({ answer = echo, rules, ...over }: SettingOptions = {
       },
     },
     aliases: noAliases,
-    turns: new LoopTurns(),
+    slices: turnsOfSlices(),
     metrics,
     clock: systemClock,
     log,

@@ -20,7 +20,7 @@ import type { Upstream } from './upstream.ts'
 
 /** Sends a request to one endpoint, with a timeout of `withinMs`. Never rejects. */
 export async function attempt(
-  { nodes, turns }: AttemptOn,
+  { nodes, slices }: AttemptOn,
   upstream: Upstream,
   request: UpstreamRequest,
   id: number,
@@ -45,7 +45,7 @@ export async function attempt(
   const reading = call === null ? readRest(answer) : readRpc(answer, String(id), operation.name.startsWith('health.'))
   let step = reading.next()
   while (step.done !== true) {
-    await turns.next(sent.caller ?? null)
+    await slices.next(sent.caller ?? null)
     step = reading.next()
   }
   const read = step.value
@@ -64,7 +64,8 @@ export async function attempt(
 
 export interface AttemptOn {
   readonly nodes: Pick<NodeForwarder, 'forward'>
-  readonly turns: LoopTurns
+  /** Turns of large answers. */
+  readonly slices: LoopTurns
 }
 
 export interface Attempt {

@@ -14,11 +14,11 @@ import { createUpstreams } from './upstream-registry.ts'
 
 /** Answers requests by sending them to nodes: the best endpoint first, then the next ones, within the deadline. */
 export function createForwarder(deps: ForwarderDeps): Forwarder {
-  const { board, clock, rollbacks, turns, maxConnections } = deps
+  const { board, clock, rollbacks, slices, maxConnections } = deps
   const nodes = createNodeForwarder({
     clock: pacedTimers(clock),
     maxTotalConnections: maxConnections,
-    nextTurn: (caller) => turns.next(caller),
+    nextTurn: (caller) => slices.next(caller),
   })
   const staleAnswers = new StaleAnswers(rollbacks)
   const upstreams = createUpstreams({
@@ -31,7 +31,7 @@ export function createForwarder(deps: ForwarderDeps): Forwarder {
     staleAnswers,
     send(upstream, request, withinMs) {
       lastId = lastId >= Number.MAX_SAFE_INTEGER ? 1 : lastId + 1
-      return attempt({ nodes, turns }, upstream, request, lastId, withinMs)
+      return attempt({ nodes, slices }, upstream, request, lastId, withinMs)
     },
   }
   let lastId = 0
@@ -74,8 +74,8 @@ export interface Forwarder extends UpstreamHandler {
 export interface ForwarderDeps extends Omit<FailoverLoopDeps, 'send' | 'staleAnswers'> {
   readonly board: Board
   readonly rollbacks: Pick<ChainRollbacks, 'now' | 'hasGoneBelow'>
-  /** Large answers take turns with calls. */
-  readonly turns: LoopTurns
+  /** Turns of large answers. */
+  readonly slices: LoopTurns
   /** To all nodes together. */
   readonly maxConnections?: number | undefined
 }
