@@ -191,7 +191,7 @@ function hasAt(bytes: Uint8Array, at: number, word: Uint8Array): boolean {
 
 /** The offset after the value that begins exactly at `at`. The value may nest `maxDepth` levels. */
 export function skipValue(scan: Scan, at: number, maxDepth: number): number {
-  return skipValueFrom(scan, at, 0, maxDepth, scan.bytes.length)
+  return skipValueFrom(scan, at, 0, maxDepth, scan.length)
 }
 
 /** Begins a value at depth 0, or continues one; interrupts it between two values after `pauseAt`. */
@@ -259,7 +259,7 @@ export function scanObject(
   spans: Int32Array,
   maxDepth: number,
 ): number {
-  return scanInSlices(scan, at, names, spans, maxDepth, scan.bytes.length).next().value as number
+  return scanInSlices(scan, at, names, spans, maxDepth, scan.length).next().value as number
 }
 
 /** As `scanObject`. Yields after each slice of a large text; only a long string is not interrupted. */

@@ -270,6 +270,20 @@ describe('answers in memory', () => {
     expect(counted.filter((one) => one === 'rejected ethereum answer-too-large')).toHaveLength(7)
   })
 
+  test('of one batch that do not fit are not asked for again', async () => {
+    const { url, asked } = await set({
+      answer: (question) => (question.call?.method === 'eth_getBlockByNumber' ? large() : echo(question)),
+      answerMemory: { maxBatchBytes: 400_000 },
+    })
+
+    const { json } = await post(`${url}/ethereum/${ID}`, [...batch(19), call('eth_chainId', [], 19)])
+
+    expect(countOf(json)).toBe(1 + 1)
+    expect(json.at(-1)).toHaveProperty('result')
+    // Sixteen calls of a batch are under way at once.
+    expect(asked.length).toBeLessThan(20)
+  })
+
   test('of all batches together are limited, and the limit is free again afterwards', async () => {
     const rules = { callers: [caller('wallet', ID)] }
     const { url } = await set({ answer: large, rules, answerMemory: { maxBytes: 1_000_000 } })

@@ -236,7 +236,7 @@ describe('a large answer', () => {
     const body = whole(21_000)
 
     expect(body.length).toBeGreaterThan(2 ** 20)
-    expect(slices(body)).toBe(Math.floor(body.length / 2 ** 18))
+    expect(slices(body)).toBe(Math.floor(body.length / 2 ** 18) + 1)
     expect(read(body.toString())).toEqual(['result', text])
     expect(slices(whole(100))).toBe(0)
   })
@@ -251,6 +251,24 @@ describe('a large answer', () => {
       changed.write('\u0001', at)
       expect(readNodeAnswer(changed, ID)).toEqual({ kind: 'garbage' })
     }
+  })
+
+  test('may have a character where a slice ends, and is garbage if that is cut', () => {
+    for (const [before, character] of [
+      [2 ** 20 - 1, 'é'],
+      [2 ** 20 - 1, '🙂'],
+      [2 ** 20 - 3, '🙂'],
+      [2 ** 20 - 4, '🙂'],
+    ] as const) {
+      const start = '{"id":7,"result":"'
+      const text = `${start}${'a'.repeat(before - start.length)}${character}${'b'.repeat(300_000)}"}`
+      const bytes = Buffer.from(text)
+
+      expect(read(text)[0]).toBe('result')
+      bytes[before + 1] = 0x41
+      expect(readNodeAnswer(bytes, ID)).toEqual({ kind: 'garbage' })
+    }
+    expect(readNodeAnswer(Buffer.alloc(3 * 2 ** 20, 0x80), ID)).toEqual({ kind: 'garbage' })
   })
 
   test('is not copied if zero bytes follow it, and is read alike', () => {

@@ -17,7 +17,9 @@ export interface AnswerMemory {
 
 export interface BatchMemory {
   /** Counts an answer of the batch; `false` if it exceeds the limit of the batch, of its caller, or the total. */
-  take(bytes: number): boolean
+  take(bytes: number, method: string): boolean
+  /** Whether an answer to this method exceeded it: a node need not be asked for another one, which would be thrown away. */
+  hasRefused(method: string): boolean
   /** The batch was written or abandoned. */
   release(): void
 }
@@ -90,21 +92,27 @@ export function createAnswerMemory({
     openBatch(caller, isOnly) {
       let held = 0
       let isOpen = true
+      const refused = new Set<string>()
       const hold = (bytes: number) => {
         held += bytes
         ofBatches += bytes
         count(caller, bytes)
         add(batchesByCaller, caller, bytes)
       }
+      const fits = (bytes: number) => {
+        if (!isOpen || held + bytes > maxBatchBytes) return false
+        const ofCaller = (batchesByCaller.get(caller) ?? 0) + bytes
+        if (!isOnly && ofCaller > maxBytes - ofBatches - bytes) return false
+        return makeRoom(bytes, (_, other) => other === caller || heldBy(other) > heldBy(caller))
+      }
       return {
-        take(bytes) {
-          if (!isOpen || held + bytes > maxBatchBytes) return false
-          const ofCaller = (batchesByCaller.get(caller) ?? 0) + bytes
-          if (!isOnly && ofCaller > maxBytes - ofBatches - bytes) return false
-          if (!makeRoom(bytes, (_, other) => other === caller || heldBy(other) > heldBy(caller))) return false
-          hold(bytes)
-          return true
+        take(bytes, method) {
+          const isFitting = fits(bytes)
+          if (isFitting) hold(bytes)
+          else refused.add(method)
+          return isFitting
         },
+        hasRefused: (method) => refused.has(method),
         release() {
           isOpen = false
           hold(-held)

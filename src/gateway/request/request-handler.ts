@@ -125,10 +125,11 @@ export function createRequestHandler(deps: RequestHandlerDeps): RequestHandler {
       recorder.ended(caller, network, name, 'answered', startedAt, null)
       return null
     }
-    const reply = await forward(request, classified, target.to, call)
+    const wouldNotFit = isRead && memory?.hasRefused(call.method) === true
+    const reply = wouldNotFit ? WOULD_NOT_FIT : await forward(request, classified, target.to, call)
     // Unreachable: no handler answers a call with a REST reply.
     if (reply.kind === 'rest') return rejectCall(request, call.id, INTERNAL_ERROR, name, startedAt)
-    if (!call.isNotification && memory?.take(sizeOf(reply)) === false) {
+    if (!call.isNotification && memory?.take(sizeOf(reply), call.method) === false) {
       recorder.ended(caller, network, name, ANSWER_TOO_LARGE.kind, startedAt, reply)
       return rejectedAnswer(call.id, ANSWER_TOO_LARGE, reply)
     }
@@ -177,8 +178,7 @@ export function createRequestHandler(deps: RequestHandlerDeps): RequestHandler {
         return (await answerEntry(request, body.entry, target, receivedAt, null)) ?? 'no-content'
       const overLimit = overRateLimit(caller, body.entries.length)
       if (overLimit !== null) return rejectAll(request, body, overLimit)
-      // The request itself is counted. A batch may exceed the limit once, since a large one would never fit
-      // otherwise.
+      // The request itself is counted. A batch may exceed the limit once: a large one would never fit otherwise.
       const more = body.entries.length - 1
       if (more > 0 && !calls.mayTake(share)) return rejectAll(request, body, OVERLOADED)
       calls.take(share, more)
@@ -262,3 +262,4 @@ function asSuccess(result: Buffer): Buffer | string {
 }
 
 const ANSWER_TOO_LARGE = gatewayError('answer-too-large', 'answer too large')
+const WOULD_NOT_FIT: Reply = { kind: 'rejected', rejection: ANSWER_TOO_LARGE, ...NOT_FORWARDED, nodeMs: 0 }
