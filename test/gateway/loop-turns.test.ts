@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
-import { LoopTurns, pacedTimers } from '../../src/gateway/loop-turns.ts'
+import { LoopTurns, pacedTimers, turnsOfSlices } from '../../src/gateway/loop-turns.ts'
 
 /** Begins calls in this order, and notes each when it may run. */
 function begin(turns: LoopTurns, callers: readonly string[], ran: string[]): void {
@@ -24,6 +24,18 @@ test('eight calls of a caller begin in one iteration of the event loop, the othe
   }
 
   expect(counts).toEqual([8, 16, 20, 20])
+})
+
+test('of slices of large answers, a caller may take two', async () => {
+  const turns = turnsOfSlices()
+  const ran: string[] = []
+
+  begin(turns, [...Array<string>(5).fill('hog'), 'wallet'], ran)
+  const first = [...ran]
+  await setImmediate()
+
+  expect(first).toEqual(['hog', 'hog', 'wallet'])
+  expect(ran).toHaveLength(5)
 })
 
 test('a caller waits for none of the calls of another one, however many came before', async () => {

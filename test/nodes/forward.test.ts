@@ -148,6 +148,46 @@ test('long answers that come in at once share a room: those that do not fit are 
   expect(bodyOf(await again)).toHaveLength(3 * MEBIBYTE + 1)
 }, 120_000)
 
+describe('a large answer takes turns while it is received', () => {
+  const BYTES = 5 * 2 ** 20
+  const large = Buffer.from(Array.from({ length: BYTES / 8 }, (_, nth) => String(nth).padStart(8)).join(''))
+
+  async function withTurns(nextTurn: (caller: string | null) => Promise<void> | null) {
+    const { url } = await rawNode((socket, request) => {
+      socket.write(answer(request.includes('short') ? 'short' : large))
+    })
+    const nodes = createNodeForwarder({ clock: systemClock, maxConnections: 8, nextTurn })
+    onTestFinished(() => nodes.close())
+    return async (path: string, withinMs = 20_000) =>
+      nodes.forward(addressOf(url), { ...POST, path, caller: 'wallet' }, withinMs, new AbortController().signal)
+  }
+
+  test('and is complete', async () => {
+    const asked: (string | null)[] = []
+    const ask = await withTurns((caller) => {
+      asked.push(caller)
+      return asked.length % 3 === 0 ? null : new Promise((resolve) => setImmediate(resolve))
+    })
+
+    const all = await Promise.all([ask('/'), ask('/'), ask('/')])
+
+    for (const forwarded of all) expect(bodyOf(forwarded)).toBe(large.toString())
+    expect(new Set(asked)).toEqual(new Set(['wallet']))
+    // One for each 64 KiB beyond the first mebibyte, in reads of up to 64 KiB.
+    expect(asked.length).toBeGreaterThan(3 * 30)
+    expect(asked.length).toBeLessThanOrEqual(3 * 64)
+  })
+
+  test('which is not the time of the node, and no short one waits for it', async () => {
+    const ask = await withTurns(() => new Promise(() => {}))
+
+    const waiting = ask('/', 1000)
+    expect(bodyOf(await ask('/short'))).toBe('short')
+
+    expect(await waiting).toMatchObject({ ok: false, failure: { kind: 'timeout' }, stage: 'body', waited: true })
+  })
+})
+
 describe('the limit of connections to all origins', () => {
   const MAX = 12
 
