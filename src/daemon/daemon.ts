@@ -3,9 +3,9 @@ import { type Clock, guardedClock, repeat, systemClock } from '../clock.ts'
 import { urlOf } from '../config/addresses.ts'
 import type { Config } from '../config/resolve.ts'
 import { createObserver, type Observer } from '../core/observer/observer.ts'
-import { connectionCaps, descriptorLimit } from '../descriptors.ts'
 import { createGatewayService, type GatewayService } from '../gateway/service.ts'
 import { createHttpServer } from '../http/server.ts'
+import { connectionCaps, descriptorLimit, largeAnswerBytes, memoryLimit } from '../limits.ts'
 import { type Logger, stackOf } from '../log.ts'
 import type { MinuteStats } from '../metrics/daemon-history.ts'
 import { createMetrics, type Metrics } from '../metrics/metrics.ts'
@@ -127,7 +127,7 @@ export async function startDaemon({ config, log, clock: realClock = systemClock 
       board: local,
       metrics: metrics.gateway,
       listen: listenerOf(config.gateway, caps.gateway),
-      maxUpstreamConnections: caps.upstream,
+      limits: { connections: caps.upstream, largeAnswerBytes: largeAnswerBytes(memoryLimit()) },
       setup: gatewaySetupOf(config),
       aliases: await store.aliases(),
       onDoubt: (key) => scheduler.pollSoon(key),

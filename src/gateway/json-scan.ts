@@ -1,19 +1,4 @@
-/**
- * Scans JSON text without building values: validates it against RFC 8259 and locates members, which can then be
- * forwarded byte for byte.
- */
-export interface Scan {
-  /** The text followed by zero bytes, which are invalid in JSON and therefore stop every scan. */
-  readonly bytes: Buffer
-  /** The same memory, for reading four bytes at a time. */
-  readonly view: DataView
-  /** The closing bracket of each open container, by depth. */
-  readonly ends: Uint8Array
-  readonly length: number
-  /** Where, and how deep, an interrupted value is continued. */
-  here: number
-  depth: number
-}
+import type { Scan } from './json-text.ts'
 
 /** Returned instead of an offset: not JSON. */
 export const MALFORMED = -1
@@ -23,9 +8,6 @@ export const TOO_DEEP = -2
 export const TWICE = -3
 /** Returned instead of an offset: interrupted at `scan.here`. */
 const PAUSED = -4
-
-/** The largest `maxDepth` that a caller may pass. */
-export const DEEPEST = 4096
 
 const QUOTE = 34
 const PLUS = 43
@@ -41,43 +23,8 @@ const BRACKET_END = 93
 const BRACE = 123
 const BRACE_END = 125
 
-const SCRATCH_BYTES = 64 * 1024
 /** Scanned in about a quarter of a millisecond. */
 const SLICE_BYTES = 256 * 1024
-const ZERO_BYTES = 4
-const scratch = allocate(SCRATCH_BYTES)
-
-/**
- * Copies `text` and appends zero bytes, unless it is large and followed by some. The scan of a small text is valid only until
- * the next call.
- */
-export function openScan(text: Uint8Array): Scan {
-  const bytes = text.length + ZERO_BYTES
-  if (bytes > SCRATCH_BYTES && endsWithZeros(text)) {
-    return scanOf(text.buffer as ArrayBuffer, text.byteOffset, text.length)
-  }
-  const scan = bytes <= SCRATCH_BYTES ? scratch : allocate(bytes)
-  scan.bytes.set(text)
-  scan.bytes.fill(0, text.length, bytes)
-  scan.length = text.length
-  return scan
-}
-
-function endsWithZeros({ buffer, byteOffset, length }: Uint8Array): boolean {
-  const end = byteOffset + length
-  if (end + ZERO_BYTES > buffer.byteLength) return false
-  return new Uint8Array(buffer, end, ZERO_BYTES).every((byte) => byte === 0)
-}
-
-function allocate(size: number): Scan & { length: number } {
-  return scanOf(new ArrayBuffer(size), 0, 0)
-}
-
-function scanOf(memory: ArrayBuffer, offset: number, length: number): Scan & { length: number } {
-  const bytes = Buffer.from(memory, offset)
-  const view = new DataView(memory, offset)
-  return { bytes, view, ends: new Uint8Array(DEEPEST + 1), length, here: 0, depth: 0 }
-}
 
 /** The first offset from `at` on that is not whitespace. */
 export function skipBlank({ bytes }: Scan, at: number): number {

@@ -28,6 +28,14 @@ export interface GatewaySetup {
   readonly finalDepths: ReadonlyMap<string, number>
 }
 
+/** What the process may use. */
+export interface GatewayLimits {
+  /** Of connections to all nodes together. */
+  readonly connections: number
+  /** Of long answers that are being received, and as much again for those that are not delivered yet. */
+  readonly largeAnswerBytes: number
+}
+
 export interface ServiceMetrics extends GatewayMetrics {
   attempted(network: string, endpoint: string, operation: OperationName, outcome: AttemptOutcome): void
   retried(network: string, reason: RetryReason): void
@@ -37,8 +45,7 @@ export interface ServiceMetrics extends GatewayMetrics {
 export interface GatewayServiceDeps {
   readonly listen: Omit<ListenerOptions, 'idleTimeoutMs'>
   readonly setup: GatewaySetup
-  /** Limit of connections to all nodes together. */
-  readonly maxUpstreamConnections?: number
+  readonly limits: GatewayLimits
   readonly board: Board
   readonly store: { saveAlias(alias: AliasRecord): void; adminCall(call: AdminCall): void }
   /** Aliases saved by an earlier run. */
@@ -77,7 +84,7 @@ export interface GatewayService {
 }
 
 export function createGatewayService(deps: GatewayServiceDeps): GatewayService {
-  const { listen, maxUpstreamConnections, board, store, onDoubt, metrics, clock, log } = deps
+  const { listen, limits, board, store, onDoubt, metrics, clock, log } = deps
   let { setup } = deps
   let rpcPaths = rpcPathsOf(setup)
   const slices = turnsOfSlices()
@@ -89,7 +96,8 @@ export function createGatewayService(deps: GatewayServiceDeps): GatewayService {
     rollbacks,
     callerHeights,
     slices,
-    maxConnections: maxUpstreamConnections,
+    maxConnections: limits.connections,
+    maxIncomingBytes: limits.largeAnswerBytes,
     onDoubt,
     onAttempt: ({ network, name }, operation, outcome) => metrics.attempted(network, name, operation, outcome),
     onRetry: (network, reason) => metrics.retried(network, reason),
@@ -110,7 +118,17 @@ export function createGatewayService(deps: GatewayServiceDeps): GatewayService {
     clock,
     log,
   })
-  const gateway = createGateway({ listen, rules: setup.rules, upstream: aliases, aliases, slices, metrics, clock, log })
+  const gateway = createGateway({
+    listen,
+    rules: setup.rules,
+    upstream: aliases,
+    aliases,
+    slices,
+    answerMemory: { maxBytes: limits.largeAnswerBytes },
+    metrics,
+    clock,
+    log,
+  })
 
   function settle(): void {
     forwarder.retarget(setup.targets)

@@ -85,7 +85,7 @@ export interface NodeForwarderDeps {
   readonly maxConnections?: number
   /** To all retained addresses together. */
   readonly maxTotalConnections?: number | undefined
-  readonly maxIncomingBytes?: number
+  readonly maxIncomingBytes?: number | undefined
   readonly nextTurn?: TransportDeps['nextTurn']
 }
 

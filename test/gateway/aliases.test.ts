@@ -62,6 +62,7 @@ async function open(
   await world.pollAll()
   const service = createGatewayService({
     listen: { host: '127.0.0.1', port: 0, tls: null },
+    limits: { connections: 128, largeAnswerBytes: 512 * 2 ** 20 },
     setup: {
       rules: {
         admin: true,

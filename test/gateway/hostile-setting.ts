@@ -125,6 +125,7 @@ export async function openHostile(options: HostileOptions = {}): Promise<Hostile
   await world.pollAll()
   const service = createGatewayService({
     listen: { host: '127.0.0.1', port: 0, tls: null, ...(options.arrival && { timeouts: options.arrival }) },
+    limits: { connections: 128, largeAnswerBytes: 512 * 2 ** 20 },
     setup: {
       rules: {
         admin: true,

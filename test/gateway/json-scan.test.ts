@@ -2,15 +2,14 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import {
   MALFORMED,
-  openScan,
   readString,
-  type Scan,
   scanObject,
   skipBlank,
   skipValue,
   TOO_DEEP,
   TWICE,
 } from '../../src/gateway/json-scan.ts'
+import { openScan, type Scan } from '../../src/gateway/json-text.ts'
 
 /** Whether the whole text is one value, as the scanner sees it. */
 function accepts(text: string, maxDepth = 64): boolean {

@@ -24,10 +24,10 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   gateway: ['core', 'state', 'nodes', ...SMALL],
   notify: ['core', 'state', 'store', 'nodes', ...SMALL],
   http: ['core', 'state', 'store', 'metrics', 'gateway', 'notify', ...SMALL],
-  descriptors: [],
+  limits: [],
   targets: ['core', 'config', 'nodes', ...SMALL],
-  daemon: [...BELOW_DAEMON, 'descriptors', 'targets'],
-  commands: [...BELOW_DAEMON, 'simulator', 'descriptors', 'targets', 'daemon'],
+  daemon: [...BELOW_DAEMON, 'limits', 'targets'],
+  commands: [...BELOW_DAEMON, 'simulator', 'limits', 'targets', 'daemon'],
   main: ['commands', ...SMALL],
   clock: ['core', 'log', 'secret', 'version'],
   log: ['core', 'clock', 'secret', 'version'],
@@ -51,7 +51,7 @@ const MAY_IMPORT_WITHIN: Record<string, Record<string, readonly string[]>> = {
 }
 
 const ROOMS = Object.keys(MAY_IMPORT)
-const FILES = ['descriptors', 'targets', 'main', 'clock', 'log', 'secret', 'version']
+const FILES = ['limits', 'targets', 'main', 'clock', 'log', 'secret', 'version']
 
 interface Finding {
   readonly code: string

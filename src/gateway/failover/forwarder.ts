@@ -14,10 +14,11 @@ import { createUpstreams } from './upstream-registry.ts'
 
 /** Answers requests by sending them to nodes: the best endpoint first, then the next ones, within the deadline. */
 export function createForwarder(deps: ForwarderDeps): Forwarder {
-  const { board, clock, rollbacks, slices, maxConnections } = deps
+  const { board, clock, rollbacks, slices, maxConnections, maxIncomingBytes } = deps
   const nodes = createNodeForwarder({
     clock: pacedTimers(clock),
     maxTotalConnections: maxConnections,
+    maxIncomingBytes,
     nextTurn: (caller) => slices.next(caller),
   })
   const staleAnswers = new StaleAnswers(rollbacks)
@@ -77,5 +78,7 @@ export interface ForwarderDeps extends Omit<FailoverLoopDeps, 'send' | 'staleAns
   /** Turns of large answers. */
   readonly slices: LoopTurns
   /** To all nodes together. */
-  readonly maxConnections?: number | undefined
+  readonly maxConnections?: number
+  /** Of long answers of all nodes together. */
+  readonly maxIncomingBytes?: number
 }

@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer'
-import { DEEPEST, openScan, readString, type Scan, scanInSlices, scanObject, skipBlank, TWICE } from '../json-scan.ts'
+import { readString, scanInSlices, scanObject, skipBlank, TWICE } from '../json-scan.ts'
+import { DEEPEST, openScan, type Scan } from '../json-text.ts'
 
 /**
  * Finds the answer to the call with this `id` (JSON text) in a node's body. Checks the whole body, because unbalanced

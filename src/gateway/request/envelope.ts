@@ -1,16 +1,7 @@
 import { isUtf8 } from 'node:buffer'
 import { type GatewayError, gatewayError } from '../errors.ts'
-import {
-  MALFORMED,
-  openScan,
-  readString,
-  type Scan,
-  scanObject,
-  skipBlank,
-  skipValue,
-  TOO_DEEP,
-  TWICE,
-} from '../json-scan.ts'
+import { MALFORMED, readString, scanObject, skipBlank, skipValue, TOO_DEEP, TWICE } from '../json-scan.ts'
+import { openScan, type Scan } from '../json-text.ts'
 import type { Call } from '../upstream-request.ts'
 
 /**

@@ -1,6 +1,7 @@
 import type { Need, Operation, OperationName } from '../../core/routing/operation.ts'
 import { type GatewayError, gatewayError } from '../errors.ts'
-import { openScan, scanObject, skipBlank } from '../json-scan.ts'
+import { scanObject, skipBlank } from '../json-scan.ts'
+import { openScan } from '../json-text.ts'
 import type { ClassifiedRequest } from '../upstream-request.ts'
 import { isOwnPath, MAX_PATH_BYTES } from './aliases.ts'
 

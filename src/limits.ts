@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs'
+import { totalmem } from 'node:os'
 
 /** Divides the file descriptors of the process, so that connections to one port cannot use them all. */
 export function connectionCaps(descriptors: number): ConnectionCaps {
@@ -42,3 +43,21 @@ export function softLimitOf(limits: string): number {
   const soft = /^Max open files +(\d+|unlimited) /m.exec(limits)?.[1]
   return soft === 'unlimited' ? Number.MAX_SAFE_INTEGER : Number(soft ?? USUAL_LIMIT)
 }
+
+/** Bytes that the process may use: the limit of its container, or the memory of the machine. */
+export function memoryLimit(): number {
+  // 0 or more than the machine has if there is no limit.
+  const ofContainer = process.constrainedMemory()
+  return ofContainer > 0 ? Math.min(ofContainer, totalmem()) : totalmem()
+}
+
+/**
+ * Limit in bytes of nodes' large answers that are being received, and as many again that callers have not read yet. At least one of
+ * the largest fits.
+ */
+export function largeAnswerBytes(memory: number): number {
+  return Math.max(LEAST_ANSWERS, Math.min(Math.floor(memory / 8), MOST_ANSWERS))
+}
+
+const LEAST_ANSWERS = 64 * 2 ** 20
+const MOST_ANSWERS = 512 * 2 ** 20

@@ -1,6 +1,7 @@
+import { totalmem } from 'node:os'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { connectionCaps, descriptorLimit, softLimitOf } from '../../src/descriptors.ts'
+import { connectionCaps, descriptorLimit, largeAnswerBytes, memoryLimit, softLimitOf } from '../../src/limits.ts'
 
 test.each([
   [256, { reserve: 128, page: 32, gateway: 96, upstream: 64 }],
@@ -33,4 +34,21 @@ test('the soft limit is read from the kernel’s table', () => {
     1024,
   ])
   expect(descriptorLimit()).toBeGreaterThan(100)
+})
+
+const MEBIBYTE = 2 ** 20
+
+test.each([
+  [256, 64],
+  [512, 64],
+  [1024, 128],
+  [4096, 512],
+  [65_536, 512],
+])('of %i MiB of memory, large answers take %i MiB', (memory, answers) => {
+  expect(largeAnswerBytes(memory * MEBIBYTE)).toBe(answers * MEBIBYTE)
+})
+
+test('the memory is that of the container or the machine', () => {
+  expect(memoryLimit()).toBeGreaterThan(128 * MEBIBYTE)
+  expect(memoryLimit()).toBeLessThanOrEqual(totalmem())
 })
