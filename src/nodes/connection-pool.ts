@@ -180,7 +180,13 @@ function openConnection({ address, clock, lookup }: ConnectionPoolDeps, on: Conn
     openedAt: 0,
     idleSince: 0,
   }
-  client.on('connect', () => connection.socket?.on('data', (bytes: Buffer) => connection.exchange?.onBytes(bytes)))
+  client.on('connect', () => {
+    const socket = connection.socket as Socket
+    const read = socket.read.bind(socket)
+    // Node.js itself reads with a size, and the parser without one.
+    socket.read = (size?: number) => (size === undefined && connection.exchange?.isWaiting === true ? null : read(size))
+    socket.on('data', (bytes: Buffer) => connection.exchange?.onBytes(bytes))
+  })
   client.on('disconnect', on.onDisconnect)
   return connection
 }
@@ -237,7 +243,7 @@ export interface Connection {
   isOwn: boolean
   /** `null` before the first connect. */
   socket: Socket | null
-  exchange: { onBytes(bytes: Buffer): void } | null
+  exchange: { readonly isWaiting: boolean; onBytes(bytes: Buffer): void } | null
   /** True once the current socket has carried a response: the node may be about to close it. */
   used: boolean
   /** Milliseconds on the monotonic clock, like `idleSince`. */

@@ -18,10 +18,11 @@ export class Exchange implements Dispatcher.DispatchHandler {
   #version = ''
   #receivedBytes = 0
   #sizeAtNextTurn = SMALL_BODY_BYTES
-  #resume = () => {}
   #reused = false
   #ended = false
   stage: Stage = 'unsent'
+  /** The parser gets no bytes. To pause the parser of undici 7 ends the process if the node closes the connection meanwhile. */
+  isWaiting = false
 
   /** `null` before the whole head was received. */
   get head(): ResponseHead | null {
@@ -58,7 +59,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
   }
 
   /** undici reports errors thrown here and in `onData` to `onError`, and closes the connection. */
-  onHeaders(status: number, headers: Buffer[], resume: () => void): boolean {
+  onHeaders(status: number, headers: Buffer[]): boolean {
     // An informational response precedes the final one.
     if (status < 200) return true
     this.stage = 'body'
@@ -66,7 +67,6 @@ export class Exchange implements Dispatcher.DispatchHandler {
     if (coding !== null && coding.toLowerCase() !== 'chunked') throw new ResponseError('transfer-encoding')
     this.#status = status
     this.#headers = headers
-    this.#resume = resume
     const length = headerOf(headers, 'content-length')
     if (length !== null) this.#body.expect(Number(length))
     return true
@@ -74,15 +74,20 @@ export class Exchange implements Dispatcher.DispatchHandler {
 
   onData(chunk: Buffer): boolean {
     this.#body.append(chunk)
-    if (this.#body.size <= this.#sizeAtNextTurn) return true
+    if (this.isWaiting || this.#body.size <= this.#sizeAtNextTurn) return true
     this.#sizeAtNextTurn = this.#body.size + TURN_BYTES
     const turn = this.#nextTurn()
     if (turn === null) return true
-    void turn.then(this.#resume)
-    return false
+    this.isWaiting = true
+    void turn.then(() => {
+      this.isWaiting = false
+      if (!this.#ended) this.#connection.socket?.emit('readable')
+    })
+    return true
   }
 
   onComplete(): void {
+    this.isWaiting = false
     // Deferred, because the parser reads on and closes the connection if bytes follow the response.
     queueMicrotask(() => {
       this.#connection.used = true

@@ -1,4 +1,5 @@
 import type { Socket } from 'node:net'
+import { setImmediate } from 'node:timers/promises'
 import { gzipSync } from 'node:zlib'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
@@ -166,7 +167,7 @@ describe('a large answer takes turns while it is received', () => {
     const asked: (string | null)[] = []
     const ask = await withTurns((caller) => {
       asked.push(caller)
-      return asked.length % 3 === 0 ? null : new Promise((resolve) => setImmediate(resolve))
+      return asked.length % 3 === 0 ? null : setImmediate()
     })
 
     const all = await Promise.all([ask('/'), ask('/'), ask('/')])
@@ -186,7 +187,63 @@ describe('a large answer takes turns while it is received', () => {
 
     expect(await waiting).toMatchObject({ ok: false, failure: { kind: 'timeout' }, stage: 'body', waited: true })
   })
+
+  // Usually nothing is left to read when the turn comes.
+  test.each([
+    ['with a length', (body: Buffer) => answer(body, 'connection: close\r\n'), 'end', 'whole'],
+    ['that keeps connections', (body: Buffer) => answer(body), 'end', 'whole'],
+    ['without a length', (body: Buffer) => withHead('connection: close\r\n', body), 'end', 'whole'],
+    ['in chunks', (body: Buffer) => withHead(CHUNKED, chunk(body), '0\r\n\r\n'), 'end', 'whole'],
+    ['within the chunks', (body: Buffer) => withHead(CHUNKED, chunk(body)), 'end', 'truncated'],
+    ['before its length', (body: Buffer) => answer(body, 'connection: close\r\n').subarray(0, -1), 'end', 'truncated'],
+    ['by a reset', (body: Buffer) => answer(body, 'connection: close\r\n').subarray(0, -1), 'reset', 'truncated'],
+  ] as const)('and ends where the node closes the connection meanwhile: %s', async (_, bytesOf, close, expected) => {
+    const body = Buffer.alloc(2 ** 20 + 2, 'x')
+    let node: Socket | null = null
+    const { url } = await rawNode((socket) => {
+      node = socket
+      socket.write(bytesOf(body))
+    })
+    const nextTurn = async () => {
+      if (close === 'end') node?.end()
+      else node?.resetAndDestroy()
+      for (let iteration = 0; iteration < 100; iteration++) await setImmediate()
+    }
+    const nodes = createNodeForwarder({ clock: systemClock, maxConnections: 8, nextTurn })
+    onTestFinished(() => nodes.close())
+
+    const forwarded = await nodes.forward(addressOf(url), POST, 10_000, neverAborted)
+
+    if (expected === 'whole') expect(bodyOf(forwarded)).toBe(body.toString())
+    else expect(forwarded).toMatchObject({ ok: false, failure: { kind: 'truncated' }, stage: 'body' })
+  })
+
+  test('and leaves no byte of it to the next answer', async () => {
+    const { url, accepted } = await rawNode((socket, request) => {
+      if (request.includes('short')) socket.write(answer('short'))
+      else socket.write(Buffer.concat([answer(large), answer('not asked for')]))
+    })
+    const nextTurn = () => setImmediate()
+    const nodes = createNodeForwarder({ clock: systemClock, maxConnections: 1, nextTurn })
+    onTestFinished(() => nodes.close())
+    const ask = (path: string) => nodes.forward(addressOf(url), { ...POST, path }, 10_000, neverAborted)
+
+    const both = await Promise.all([ask('/'), ask('/short')])
+
+    expect(both.map(bodyOf)).toEqual([large.toString(), 'short'])
+    expect(accepted()).toBe(2)
+  })
 })
+
+const CHUNKED = 'transfer-encoding: chunked\r\nconnection: close\r\n'
+
+function withHead(headers: string, ...body: (Buffer | string)[]): Buffer {
+  return Buffer.concat([`HTTP/1.1 200 OK\r\n${headers}\r\n`, ...body].map((piece) => Buffer.from(piece)))
+}
+
+function chunk(bytes: Buffer): Buffer {
+  return Buffer.concat([Buffer.from(`${bytes.length.toString(16)}\r\n`), bytes, Buffer.from('\r\n')])
+}
 
 describe('the limit of connections to all origins', () => {
   const MAX = 12
