@@ -1,8 +1,8 @@
 import type { Dispatcher } from 'undici'
-import type { FairShare } from '../core/fair-share.ts'
 import type { Connection } from './connection-pool.ts'
 import { headerOf } from './header.ts'
-import { SMALL_BODY_BYTES } from './limits.ts'
+import type { IncomingBody, IncomingMemory } from './incoming-memory.ts'
+import { LARGE_BODY_BYTES, SMALL_BODY_BYTES, TURN_BYTES } from './limits.ts'
 
 /**
  * One request and its response on one connection. Implements undici's low-level dispatch handler, because only this
@@ -12,12 +12,11 @@ export class Exchange implements Dispatcher.DispatchHandler {
   readonly #connection: Connection
   readonly #body: ResponseBody
   readonly #settle: (ending: Ending) => void
-  readonly #nextTurn: NextTurn
+  readonly #mayReadOn: MayReadOn
   #status = 0
   #headers: readonly Buffer[] = []
   #version = ''
   #receivedBytes = 0
-  #sizeAtNextTurn = SMALL_BODY_BYTES
   #reused = false
   #ended = false
   stage: Stage = 'unsent'
@@ -29,10 +28,10 @@ export class Exchange implements Dispatcher.DispatchHandler {
     return this.#status === 0 ? null : { status: this.#status, headers: this.#headers }
   }
 
-  constructor(connection: Connection, body: ResponseBody, nextTurn: NextTurn, settle: (ending: Ending) => void) {
+  constructor(connection: Connection, body: ResponseBody, mayReadOn: MayReadOn, settle: (ending: Ending) => void) {
     this.#connection = connection
     this.#body = body
-    this.#nextTurn = nextTurn
+    this.#mayReadOn = mayReadOn
     this.#settle = settle
     connection.exchange = this
   }
@@ -73,10 +72,10 @@ export class Exchange implements Dispatcher.DispatchHandler {
   }
 
   onData(chunk: Buffer): boolean {
+    if (this.#ended) return false
     this.#body.append(chunk)
-    if (this.isWaiting || this.#body.size <= this.#sizeAtNextTurn) return true
-    this.#sizeAtNextTurn = this.#body.size + TURN_BYTES
-    const turn = this.#nextTurn()
+    if (this.isWaiting) return true
+    const turn = this.#mayReadOn(this.#body)
     if (turn === null) return true
     this.isWaiting = true
     void turn.then(() => {
@@ -110,8 +109,8 @@ export class Exchange implements Dispatcher.DispatchHandler {
   }
 }
 
-/** `null` if the exchange may go on with a large body at once. */
-export type NextTurn = () => Promise<void> | null
+/** Returns `null` if a body may be received on at once. */
+export type MayReadOn = (body: ResponseBody) => Promise<void> | null
 
 /** How far an exchange got. */
 export type Stage =
@@ -138,21 +137,22 @@ export interface RawResponse extends ResponseHead {
 }
 
 /** Collects a body within the limits; a body that arrives in one chunk is not copied. */
-export class ResponseBody {
+export class ResponseBody implements IncomingBody {
   readonly #maxBytes: number
-  readonly #budget: FairShare
-  readonly #caller: string | null
+  readonly #incoming: IncomingMemory
+  readonly caller: string | null
+  heldBytes = 0
+  wanted: IncomingBody['wanted'] = null
   #memory: Buffer = EMPTY
   size = 0
   /** 0 if unknown. */
   #expectedBytes = 0
   #chunks = 0
-  #reservedBytes = 0
 
-  constructor(maxBytes: number, budget: FairShare, caller: string | null) {
+  constructor(maxBytes: number, incoming: IncomingMemory, caller: string | null) {
     this.#maxBytes = maxBytes
-    this.#budget = budget
-    this.#caller = caller
+    this.#incoming = incoming
+    this.caller = caller
   }
 
   /** Throws a `ResponseError`. */
@@ -166,7 +166,6 @@ export class ResponseBody {
     const size = this.size + chunk.length
     if (size > this.#maxBytes) throw new ResponseError('too-large')
     if (++this.#chunks > MAX_CHUNKS + size / FAIR_CHUNK) throw new ResponseError('overhead')
-    if (size > SMALL_BODY_BYTES) this.#reserve(size)
     if (this.size === 0) this.#memory = chunk
     else {
       if (size + ZERO_BYTES > this.#memory.length) this.#grow(size)
@@ -183,21 +182,30 @@ export class ResponseBody {
   }
 
   release(): void {
-    this.#budget.release(this.#caller, this.#reservedBytes)
-    this.#reservedBytes = 0
+    this.#incoming.release(this)
   }
 
-  #reserve(size: number): void {
-    const more = size - this.#reservedBytes
-    if (!this.#budget.mayTake(this.#caller, more)) throw new ResponseError('no-memory')
-    this.#budget.take(this.#caller, more)
-    this.#reservedBytes = size
+  /** Asks for memory in time, before another read might need it; returns `null` if there is enough. */
+  waitForMemory(): Promise<void> | null {
+    const size = Math.min(this.size + TURN_BYTES, this.#mostBytes)
+    if (this.size <= SMALL_BODY_BYTES || size === this.size || size + ZERO_BYTES <= this.#memory.length) return null
+    const more = this.#lengthFor(size) - this.heldBytes
+    return more > 0 ? this.#incoming.ask(this, more) : null
   }
 
-  /** Each step copies the whole body. Memory that nothing was written to takes only addresses. */
+  get #mostBytes(): number {
+    return this.#expectedBytes || this.#maxBytes
+  }
+
+  /** Each step copies the whole body. A length that was announced is not believed at once. */
+  #lengthFor(size: number): number {
+    const factor = size > LARGE_BODY_BYTES ? 8 : 2
+    return Math.max(size, Math.min(factor * size, this.#mostBytes))
+  }
+
   #grow(size: number): void {
-    const factor = size > SMALL_BODY_BYTES ? 8 : 2
-    const length = size <= this.#expectedBytes ? this.#expectedBytes : Math.min(factor * size, this.#maxBytes)
+    const length = Math.max(this.#lengthFor(size), this.heldBytes)
+    if (length > SMALL_BODY_BYTES && length > this.heldBytes) this.#incoming.take(this, length - this.heldBytes)
     const grown = Buffer.allocUnsafe(length + ZERO_BYTES)
     this.#memory.copy(grown, 0, 0, this.size)
     this.#memory = grown
@@ -215,8 +223,6 @@ export class ResponseError extends Error {
 
 export type ResponseProblem =
   | 'too-large'
-  /** Other long responses have used up the memory budget. */
-  | 'no-memory'
   /** Too many tiny chunks, or too many bytes outside the body: informational responses, chunk headers, trailers. */
   | 'overhead'
   /** Only `chunked` is supported. */
@@ -230,9 +236,6 @@ const MAX_OVERHEAD_BYTES = 131_072
 /** A chunk takes about a microsecond however short it is, so a mebibyte in chunks of one byte would take a second. */
 const MAX_CHUNKS = 1000
 const FAIR_CHUNK = 64
-
-/** A body takes a turn each time when this much of it was received. */
-const TURN_BYTES = 65_536
 
 /** A scan of the body needs no copy if it can run into them. */
 const ZERO_BYTES = 4

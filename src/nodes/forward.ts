@@ -66,7 +66,7 @@ export interface NodeForwarder {
 
 export type Forwarded =
   | { readonly ok: true; readonly answer: ForwardedAnswer }
-  /** `waited`: most of the time was spent waiting for a connection or a turn. */
+  /** `waited`: most of the time was spent waiting for a connection, memory or a turn. */
   | { readonly ok: false; readonly failure: Failure; readonly stage: Stage; readonly waited: boolean }
 
 /** A complete response with any status. */

@@ -10,5 +10,11 @@ export const MAX_FORWARDED_BYTES = 33_554_432
 /** Shared limit of all bodies longer than `SMALL_BODY_BYTES` while they are being received. */
 export const MAX_INCOMING_BYTES = 536_870_912
 
-/** Bodies up to this size do not count against the limit, and are read without turns. */
-export const SMALL_BODY_BYTES = 1_048_576
+/** Bodies up to this size do not count against the limit. */
+export const SMALL_BODY_BYTES = 65_536
+
+/** Longer bodies are received in turns. */
+export const LARGE_BODY_BYTES = 1_048_576
+
+/** Received at once, without another look at memory and turns. */
+export const TURN_BYTES = 65_536

@@ -68,8 +68,6 @@ function responseFailure(problem: ResponseProblem, limitBytes: number): Failure 
   switch (problem) {
     case 'too-large':
       return { kind: 'too-large', limitBytes }
-    case 'no-memory':
-      return { kind: 'local-resources', code: 'ENOMEM' }
     case 'overhead':
       return { kind: 'headers-too-large' }
     case 'transfer-encoding':

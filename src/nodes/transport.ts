@@ -1,14 +1,14 @@
 import type { LookupFunction } from 'node:net'
 import type { Clock } from '../clock.ts'
 import type { Failure } from '../core/failure.ts'
-import { FairShare } from '../core/fair-share.ts'
 import type { UnixMs } from '../core/time.ts'
 import type { NodeAddress } from './address.ts'
 import { ConnectionBudget } from './connection-budget.ts'
 import { type Connection, type ConnectionPool, createConnectionPool, type Waiter } from './connection-pool.ts'
 import type { Deadline } from './deadline.ts'
 import { type Ending, Exchange, type RawResponse, ResponseBody, type ResponseHead, type Stage } from './exchange.ts'
-import { MAX_INCOMING_BYTES } from './limits.ts'
+import { IncomingMemory } from './incoming-memory.ts'
+import { LARGE_BODY_BYTES, MAX_INCOMING_BYTES, TURN_BYTES } from './limits.ts'
 import { isKeepAliveRace, transportFailure } from './transport-failure.ts'
 
 /** Sends requests to nodes over pooled connections, both for checks and for forwarded requests. */
@@ -22,7 +22,7 @@ export function createTransport({
   nextTurn = noTurns,
 }: TransportDeps): Transport {
   const pools = new Map<string, ConnectionPool>()
-  const memory = new FairShare(maxIncomingBytes)
+  const incoming = new IncomingMemory(maxIncomingBytes)
   let limit = maxConnections
   let closed = false
 
@@ -46,6 +46,7 @@ export function createTransport({
       let waitingSince: number | null = null
       let waitedMs = 0
       let requests = 0
+      let sizeAtNextTurn = LARGE_BODY_BYTES
 
       function start(): void {
         if (closed) return fail({ kind: 'reset' })
@@ -59,14 +60,19 @@ export function createTransport({
         stopWaiting()
         if (connection === null) return fail({ kind: 'reset' })
         current = connection
-        const response = new ResponseBody(maxAnswerBytes, memory, caller)
-        exchange = new Exchange(connection, response, waitForTurn, (ending) => {
+        const response = new ResponseBody(maxAnswerBytes, incoming, caller)
+        exchange = new Exchange(connection, response, mayReadOn, (ending) => {
           if (connection === current) settle(ending, connection)
         })
         connection.client.dispatch(options, exchange)
       }
-      function waitForTurn(): Promise<void> | null {
-        const turn = nextTurn(caller)
+      function nextTurnOf(size: number): Promise<void> | null {
+        if (size <= sizeAtNextTurn) return null
+        sizeAtNextTurn = size + TURN_BYTES
+        return nextTurn(caller)
+      }
+      function mayReadOn(body: ResponseBody): Promise<void> | null {
+        const turn = body.waitForMemory() ?? nextTurnOf(body.size)
         if (turn === null) return null
         waitingSince = clock.monotonic()
         return turn.then(stopWaiting)
@@ -179,7 +185,7 @@ export type Exchanged = Effort &
   )
 
 export interface Effort {
-  /** Time spent waiting for a connection or a turn, which does not count as the node's latency. */
+  /** Time spent waiting for a connection, memory or a turn, which does not count as the node's latency. */
   readonly waitedMs: number
   /** Requests sent to the node: 0 if no connection was made, 2 if a connection was closed and another one was used. */
   readonly requests: number

@@ -1,6 +1,8 @@
 import channel from 'node:diagnostics_channel'
 import type { ServerResponse } from 'node:http'
 import { connect } from 'node:net'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import { afterEach, describe, expect, onTestFinished, test } from 'vitest'
 import { gatewayError } from '../../src/gateway/errors.ts'
 import type { Reply, UpstreamRequest } from '../../src/gateway/upstream-request.ts'
@@ -282,6 +284,35 @@ describe('answers in memory', () => {
     expect(json.at(-1)).toHaveProperty('result')
     // Sixteen calls of a batch are under way at once.
     expect(asked.length).toBeLessThan(20)
+  })
+
+  test('of one batch that do not fit are let go at once', async () => {
+    setFlagsFromString('--expose-gc')
+    const collect: () => void = runInNewContext('gc')
+    const gate = hold()
+    const given: WeakRef<ArrayBufferLike>[] = []
+    const { url, counted } = await set({
+      answer: async (question) => {
+        if (question.call?.method === 'eth_chainId') await gate.opened
+        if (question.call?.method !== 'eth_getBlockByNumber') return echo(question)
+        const ownMemory = Buffer.from(result)
+        given.push(new WeakRef(ownMemory.buffer))
+        return { ...large(), result: ownMemory }
+      },
+      answerMemory: { maxBatchBytes: 400_000 },
+    })
+
+    const answered = post(`${url}/ethereum/${ID}`, [...batch(6), call('eth_chainId', [], 6)])
+    await expect.poll(() => counted.filter((one) => one.includes('getBlockByNumber')).length).toBe(6)
+    await expect
+      .poll(() => {
+        collect()
+        return given.filter((memory) => memory.deref() !== undefined).length
+      })
+      .toBe(1)
+    gate.open()
+
+    expect(countOf((await answered).json)).toBe(1 + 1)
   })
 
   test('of all batches together are limited, and the limit is free again afterwards', async () => {

@@ -112,42 +112,67 @@ describe('a forwarded request', () => {
   })
 })
 
-test('long answers that come in at once share a room: those that do not fit are our own lack, and short ones always do', async () => {
+describe('memory for long answers that come in at once', () => {
   const MEBIBYTE = 2 ** 20
-  const sockets: Socket[] = []
-  const { url } = await rawNode((socket, request) => {
-    if (request.includes('short')) return socket.write(answer('{}'))
-    sockets.push(socket)
-    return socket.write(`HTTP/1.1 200 OK\r\ncontent-length: ${3 * MEBIBYTE + 1}\r\n\r\n${'a'.repeat(3 * MEBIBYTE)}`)
-  })
-  const nodes = createNodeForwarder({ clock: systemClock, maxConnections: 8, maxIncomingBytes: 10 * MEBIBYTE })
-  onTestFinished(() => nodes.close())
-  const address = addressOf(url)
-  const ask = (path = '/') => nodes.forward(address, { ...POST, path }, 60_000, neverAborted)
+  const LENGTH = 12 * MEBIBYTE + 1
 
-  const many = Array.from({ length: 5 }, () => ask())
-  const settled: Forwarded[] = []
-  for (const one of many) void one.then((forwarded) => settled.push(forwarded))
-  // A request beyond the limit fails at once; the others wait for their last byte.
-  await until(() => settled.length + 3 >= many.length && sockets.length === 5, 'some do not fit')
-  expect(bodyOf(await ask('/short'))).toBe('{}')
-  for (const socket of sockets) if (!socket.destroyed) socket.write('a')
-  const all = await Promise.all(many)
-
-  const failures = all.filter(({ ok }) => !ok)
-  expect(failures.length).toBeGreaterThan(0)
-  for (const failure of failures) {
-    expect(failure).toMatchObject({ failure: { kind: 'local-resources', code: 'ENOMEM' }, stage: 'body' })
+  /** Nodes that keep the last byte of a long answer to themselves. */
+  async function longAnswers(maxIncomingBytes: number) {
+    const sockets: Socket[] = []
+    const { url } = await rawNode((socket, request) => {
+      if (request.includes('short')) return socket.write(answer('{}'))
+      sockets.push(socket)
+      return socket.write(`HTTP/1.1 200 OK\r\ncontent-length: ${LENGTH}\r\n\r\n${'a'.repeat(LENGTH - 1)}`)
+    })
+    const nodes = createNodeForwarder({ clock: systemClock, maxConnections: 8, maxIncomingBytes })
+    onTestFinished(() => nodes.close())
+    const ask = (path = '/', withinMs = 60_000, caller: string | null = null) =>
+      nodes.forward(addressOf(url), { ...POST, path, caller }, withinMs, new AbortController().signal)
+    const finish = () => sockets.splice(0).forEach((socket) => void socket.write('a'))
+    return { ask, finish, sockets }
   }
-  expect(all.filter(({ ok }) => ok).map((one) => bodyOf(one).length)).toEqual(
-    expect.arrayContaining([3 * MEBIBYTE + 1]),
-  )
-  // The room is free again.
-  const again = ask()
-  await until(() => sockets.length === 6, 'it is sent')
-  sockets[5]?.write('a')
-  expect(bodyOf(await again)).toHaveLength(3 * MEBIBYTE + 1)
-}, 120_000)
+
+  test('is limited: those that do not fit wait, and short ones never do', async () => {
+    const { ask, finish, sockets } = await longAnswers(16 * MEBIBYTE)
+
+    const many = Array.from({ length: 4 }, () => ask())
+    await until(() => sockets.length === 4, 'all are sent')
+    await until(() => sockets.some(({ writableLength }) => writableLength === 0), 'the oldest one is received')
+    expect(bodyOf(await ask('/short'))).toBe('{}')
+    expect(sockets.filter(({ writableLength }) => writableLength > 0).length).toBeGreaterThan(0)
+    finish()
+
+    for (const forwarded of await Promise.all(many)) expect(bodyOf(forwarded)).toHaveLength(LENGTH)
+    // The memory is free again.
+    const again = ask()
+    await until(() => sockets.length === 1, 'it is sent')
+    finish()
+    expect(bodyOf(await again)).toHaveLength(LENGTH)
+  }, 120_000)
+
+  test('is not what a node is late for', async () => {
+    const { ask, sockets } = await longAnswers(MEBIBYTE)
+    const oldest = ask('/', 20_000)
+    await until(() => sockets[0]?.writableLength === 0, 'the oldest one is received')
+
+    expect(await ask('/', 1000)).toMatchObject({ failure: { kind: 'timeout' }, stage: 'body', waited: true })
+
+    sockets[0]?.write('a')
+    expect(bodyOf(await oldest)).toHaveLength(LENGTH)
+  })
+
+  test('is shared by caller', async () => {
+    const { ask, finish, sockets } = await longAnswers(32 * MEBIBYTE)
+    const hog = Array.from({ length: 4 }, () => ask('/', 60_000, 'hog'))
+    await until(() => sockets.length === 4, 'they are sent')
+
+    const other = ask('/', 60_000, 'other')
+    await until(() => sockets[4]?.writableLength === 0, 'the answer to another caller is received')
+
+    finish()
+    for (const forwarded of await Promise.all([...hog, other])) expect(bodyOf(forwarded)).toHaveLength(LENGTH)
+  }, 120_000)
+})
 
 describe('a large answer takes turns while it is received', () => {
   const BYTES = 5 * 2 ** 20

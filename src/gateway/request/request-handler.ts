@@ -131,7 +131,8 @@ export function createRequestHandler(deps: RequestHandlerDeps): RequestHandler {
     if (reply.kind === 'rest') return rejectCall(request, call.id, INTERNAL_ERROR, name, startedAt)
     if (!call.isNotification && memory?.take(sizeOf(reply), call.method) === false) {
       recorder.ended(caller, network, name, ANSWER_TOO_LARGE.kind, startedAt, reply)
-      return rejectedAnswer(call.id, ANSWER_TOO_LARGE, reply)
+      // A copy, because the reply holds the answer, and the batch may take a while.
+      return rejectedAnswer(call.id, ANSWER_TOO_LARGE, summaryOf([reply]))
     }
     recorder.ended(caller, network, name, outcomeOf(reply, request), startedAt, reply)
     if (call.isNotification) return null
