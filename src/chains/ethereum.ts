@@ -89,12 +89,10 @@ function ofMethod<T>(
   }
 }
 
-/** `false`, `true`, or an object whose members differ from client to client; three of them are in the specification. */
+/** `false`, `true`, or an object: a client that sends one is syncing, and Arbitrum Nitro's has no heights. */
 function readSync(result: unknown): Reading<SyncReport> {
   if (typeof result === 'boolean') return { ok: true, value: { isSyncing: result, remainingBlocks: null } }
-  if (!isObject(result) || SPECIFIED.every((name) => result[name] === undefined)) {
-    return malformed('eth_syncing is neither true, false nor a progress')
-  }
+  if (!isObject(result)) return malformed('eth_syncing is neither true, false nor a progress')
   const current = readNumber(result.currentBlock)
   const highest = readNumber(result.highestBlock)
   const isKnown = current !== null && highest !== null && highest > current
@@ -103,8 +101,6 @@ function readSync(result: unknown): Reading<SyncReport> {
     highest !== null && highest > 0 && current === highest && INDEXES.some((name) => isAbove0(result[name]))
   return { ok: true, value: { isSyncing: !isIndexing, remainingBlocks: isKnown ? highest - current : null } }
 }
-
-const SPECIFIED = ['startingBlock', 'currentBlock', 'highestBlock'] as const
 
 /** Members of geth since v1.13.5, v1.16 and v1.16.8. */
 const INDEXES = ['txIndexRemainingBlocks', 'stateIndexRemaining', 'trienodeIndexRemaining'] as const

@@ -70,7 +70,7 @@ describe('a syncing node', () => {
     })
   })
 
-  test.each(['syncing-coreth', 'syncing-geth-waiting'])('may not tell the blocks to go: %s', (name) => {
+  test.each(['syncing-coreth', 'syncing-geth-waiting', 'syncing-nitro'])('may not tell the blocks to go: %s', (name) => {
     expect(syncOf({ body: recorded(`ethereum/${name}`) })).toEqual({ isSyncing: true, remainingBlocks: null })
   })
 
@@ -93,7 +93,7 @@ test.each([
   ['null', null],
   ['a text', 'false'],
   ['a number', 0],
-  ['a block', JSON.parse(recorded('ethereum/block-mainnet')).result],
+  ['a list', []],
 ])('%s is an invalid answer to eth_syncing, and no sign of syncing', (_name, value) => {
   const liveness = valueOf(ask([result(value), PEERS, CLIENT]))
 
