@@ -7,29 +7,38 @@ import {
   type NodeClient,
   type Outcome,
 } from '../core/poll-result.ts'
-import type { ChainMemory, ConsensusAnswer, Inquiry, NodeAnswer, Reading } from './chain.ts'
+import type { ChainMemory, ConsensusAnswer, Inquiry, NodeAnswer, NodeRequest, Reading } from './chain.ts'
 import { fail, malformed, statusFailure } from './json-rpc.ts'
 import { isObject, type JsonObject, parseJson } from './parse.ts'
-import { type Answer, ask, endingFailure, isCutShort, markUnhealthy, type Question, valueOf } from './questions.ts'
+import {
+  type Answer,
+  ask,
+  endingFailure,
+  isCutShort,
+  markUnhealthy,
+  type Question,
+  type Questionnaire,
+  valueOf,
+} from './questions.ts'
 
 /** Asks a consensus node for its health, synchronization and peers, by Ethereum's Beacon API. */
 export function* beaconConsensus(memory: ChainMemory, now: number): Inquiry<ConsensusAnswer> {
   const checks: NodeCheck[] = []
   const questionnaire = { memory, now, checks }
-  const health = yield* ask(ofPath(CONSENSUS_HEALTH, readHealth), questionnaire)
+  const health = yield* askGently(ofPath(CONSENSUS_HEALTH, readHealth), questionnaire)
   const downReason = reasonOfDown(health)
   if (downReason !== null) return { ok: true, value: { report: down(downReason), checks } }
   // Perhaps our own network: nothing is known of the node, and it gets no other request.
   if (health.kind === 'failed' && isWithoutRoute(health.failure))
     return { ok: true, value: { report: unreached(describeFailure(health.failure)), checks } }
   if (valueOf(health) === 'syncing') markUnhealthy(checks)
-  const sync = yield* ask(ofPath('/eth/v1/node/syncing', readSync), questionnaire)
+  const sync = yield* askGently(ofPath('/eth/v1/node/syncing', readSync), questionnaire)
   // Without health, this is the first request.
   const lost = health.kind === 'not-offered' ? reasonOfDown(sync) : null
   if (lost !== null) return { ok: true, value: { report: down(lost), checks } }
   const syncState = stateOf(null, valueOf(sync))
   if (syncState !== 'synced' && syncState !== null) markUnhealthy(checks)
-  const peers = yield* ask(ofPath('/eth/v1/node/peer_count', readPeers), questionnaire)
+  const peers = yield* askGently(ofPath('/eth/v1/node/peer_count', readPeers), questionnaire)
   for (const answer of [health, sync, peers]) {
     const failure = endingFailure(answer, 'later')
     if (failure?.kind === 'local-resources') return fail(failure)
@@ -41,6 +50,20 @@ export function* beaconConsensus(memory: ChainMemory, now: number): Inquiry<Cons
 
 function ofPath<T>(path: string, read: (answer: NodeAnswer) => Reading<T>): Question<T> {
   return { name: path, ask: () => ({ request: { method: 'GET', path, body: null }, read }) }
+}
+
+/** A rate limit says nothing about the node: it is no failed check, and ends all requests for as long as it asks. */
+function* askGently<T>(
+  question: Question<T>,
+  questionnaire: Questionnaire,
+): Generator<NodeRequest, Answer<T>, Reading<NodeAnswer>> {
+  const { memory, now, checks } = questionnaire
+  if (now < memory.consensusRestsUntil) return { kind: 'not-offered' }
+  const answer = yield* ask(question, questionnaire)
+  if (answer.kind !== 'failed' || answer.failure.kind !== 'rate-limited') return answer
+  checks.pop()
+  memory.consensusRestsUntil = now + (answer.failure.retryAfterMs ?? 0)
+  return answer
 }
 
 /** The status is the whole answer: 206 while syncing, 503 if the node is not initialized or has issues. */

@@ -79,6 +79,8 @@ export interface ChainMemory {
   seenHashes: Map<Shard, string> | null
   /** When the node last refused a question that it does not offer, by the question's name, in monotonic time; `null` if never. */
   refusals: Map<string, number> | null
+  /** The consensus node gets no request before, in monotonic time: it limits our rate. */
+  consensusRestsUntil: number
   /** The client that the node named, and when it was asked, in monotonic time; `null` until then. */
   client: { readonly value: NodeClient | null; readonly askedAt: number } | null
   /** The last JSON-RPC id. Each request has a new id, so that a cached response is noticed. */
@@ -98,6 +100,7 @@ export function newChainMemory(recentBlocks = createRecentBlocks()): ChainMemory
     isChainIdLate: false,
     seenHashes: null,
     refusals: null,
+    consensusRestsUntil: Number.NEGATIVE_INFINITY,
     client: null,
     lastId: 0,
     redact: (text) => text,

@@ -87,8 +87,28 @@ test.each<[string, Scripted, Scripted, readonly boolean[]]>([
   expect(checks.map((check) => check.healthy)).toEqual(healthy)
 })
 
-test('that limits our rate is neither down nor syncing', () => {
-  expect(reportOf([{ body: '', status: 429 }, SYNCED, PEERS])).toMatchObject({ state: 'synced' })
+describe('that limits our rate', () => {
+  const limited = (retryAfterMs: number | null): Scripted => ({ body: '', status: 429, retryAfterMs })
+
+  test('is neither down nor syncing, and has failed no check', () => {
+    const { report, checks } = valueOf(ask([limited(null), SYNCED, limited(null)]))
+
+    expect(report).toEqual({ state: 'synced', reason: null, remainingSlots: 0, peers: null })
+    expect(checks.map(({ name, healthy }) => [name, healthy])).toEqual([[SYNCING, true]])
+  })
+
+  test('gets no request before its Retry-After is over, and nothing is known of it until then', () => {
+    const memory = newChainMemory()
+
+    expect(ask([limited(600_000)], memory, 0).requests).toHaveLength(1)
+    const { reading, requests } = ask([], memory, 599_999)
+    expect(requests).toEqual([])
+    expect(reading).toEqual({
+      ok: true,
+      value: { report: { state: null, reason: null, remainingSlots: null, peers: null }, checks: [] },
+    })
+    expect(ask([READY, SYNCED, PEERS], memory, 600_000).requests).toHaveLength(3)
+  })
 })
 
 test('that does not offer something gets the request again after an hour', () => {

@@ -70,9 +70,12 @@ describe('a syncing node', () => {
     })
   })
 
-  test.each(['syncing-coreth', 'syncing-geth-waiting', 'syncing-nitro'])('may not tell the blocks to go: %s', (name) => {
-    expect(syncOf({ body: recorded(`ethereum/${name}`) })).toEqual({ isSyncing: true, remainingBlocks: null })
-  })
+  test.each(['syncing-coreth', 'syncing-geth-waiting', 'syncing-nitro'])(
+    'may not tell the blocks to go: %s',
+    (name) => {
+      expect(syncOf({ body: recorded(`ethereum/${name}`) })).toEqual({ isSyncing: true, remainingBlocks: null })
+    },
+  )
 
   test('is not healthy', () => {
     const liveness = valueOf(ask([{ body: recorded('ethereum/syncing-geth') }, PEERS, CLIENT]))
