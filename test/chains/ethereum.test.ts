@@ -107,6 +107,7 @@ describe('an answer', () => {
     ['HTML', '<html><body>502 Bad Gateway</body></html>', { kind: 'not-json' }],
     ['nothing', '', { kind: 'not-json' }],
     ['half of an answer', '{"jsonrpc":"2.0","id":1,"resu', { kind: 'not-json' }],
+    ['a byte order mark', `\ufeff${MAINNET}`, { kind: 'not-json' }],
     ['NaN', '{"jsonrpc":"2.0","id":1,"result":NaN}', { kind: 'not-json' }],
     ['a batch', [{}], { kind: 'malformed', what: 'an array (a batch) in answer to one request' }],
     ['a text', '"0x1"', { kind: 'malformed', what: 'not an object' }],
