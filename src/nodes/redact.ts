@@ -16,7 +16,7 @@ export function createRedact(
   const secrets = [
     ...secretsIn(url),
     ...(beaconUrl === null ? [] : secretsIn(beaconUrl)),
-    ...rpcPath.split(/[/?&=]/),
+    ...rpcPath.split(/[/?&=]/).filter(isNoPublicWord),
     ...Object.values(headers).flatMap((value) => [value.reveal(), ...value.reveal().split(/\s+/)]),
   ]
   const forms = [...new Set(secrets.filter(({ length }) => length >= minCharacters).flatMap(formsOf))]
@@ -44,7 +44,7 @@ function secretsIn(url: Secret): readonly string[] {
     base.hostname,
     username,
     password,
-    ...base.pathname.split('/'),
+    ...base.pathname.split('/').filter(isNoPublicWord),
     ...base.search.split(/[?&=]/),
     base.search.slice(1),
     ...base.searchParams.values(),
@@ -53,6 +53,18 @@ function secretsIn(url: Secret): readonly string[] {
       : [`${username}:${password}`, `${decoded(username)}:${decoded(password)}`]),
   ]
 }
+
+function isNoPublicWord(segment: string): boolean {
+  return !PUBLIC_WORDS.has(segment.toLowerCase())
+}
+
+/** Words in the documented paths of nodes and providers. They are no keys, and the names of checks contain them. */
+const PUBLIC_WORDS: ReadonlySet<string> = new Set(
+  (
+    'http https jsonrpc json-rpc health admin public gateway proxy network node nodes chain chains beacon archive ' +
+    'ethereum avalanche multiversx mainnet testnet devnet sepolia hoodi fuji'
+  ).split(' '),
+)
 
 /** Removes secrets from a text and truncates the result to `maxCharacters`. */
 export type Redact = (text: string, maxCharacters?: number) => string

@@ -97,6 +97,18 @@ test('what is no secret stays: a node’s answer is there to be read', () => {
   expect(redact(answer)).toBe(answer)
 })
 
+test('well-known words of a path stay: names of checks contain them', () => {
+  const at = (account: string) => ({
+    ...LOCATION,
+    url: new Secret(`https://${account}rpc.example.org/v1/MainNet/CANARY-PATH`),
+    rpcPath: '/ext/health/CANARY-RPC',
+  })
+  const text = 'network.health on mainnet: CANARY-PATH, CANARY-RPC'
+
+  expect(createRedact(at(''))(text)).toBe('network.health on mainnet: [redacted], [redacted]')
+  expect(createRedact(at('health:mainnet@'))(text)).toBe('network.[redacted] on [redacted]: [redacted], [redacted]')
+})
+
 test('no key of four characters or more is ever shown, whatever it is made of and wherever it stands', () => {
   fc.assert(
     fc.property(
