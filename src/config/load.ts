@@ -1,6 +1,8 @@
+import { isUtf8 } from 'node:buffer'
 import { readFileSync, statSync } from 'node:fs'
 import { dirname, resolve as resolvePath } from 'node:path'
 import type * as z from 'zod'
+import { systemClock } from '../clock.ts'
 import { humanDuration } from '../core/time.ts'
 import { exposedSecrets } from './exposed-secrets.ts'
 import { type Environment, interpolate } from './interpolate.ts'
@@ -26,7 +28,7 @@ export interface Overrides {
 /** Reads, interpolates and checks a file. Never throws; no message contains a value. */
 export function loadConfig(file: string, env: Environment, overrides: Overrides = {}): ConfigResult {
   const text = readText(file)
-  if (!text.ok) return { ok: false, problems: [{ path: '', message: text.message }] }
+  if (!text.ok) return { ok: false, problems: [text.problem] }
   const parsed = parseYaml(text.text)
   if (!parsed.ok) return parsed
   const result = configFromObject(parsed.value, dirname(resolvePath(file)), env, overrides)
@@ -51,7 +53,7 @@ export function configFromObject(
     gatewayListenGiven: isMapping(raw) && isMapping(raw['gateway']) && 'listen' in raw['gateway'],
     wrong: new Set([...filled.problems, ...misread].map(({ path }) => path)),
   })
-  const tls = readTlsFiles(draft, baseDir)
+  const tls = readTlsFiles(draft, baseDir, systemClock.now())
   const problems = firstStagePerPath([
     filled.problems,
     misread,
@@ -62,7 +64,7 @@ export function configFromObject(
   const config = resolve(parsed.data, { baseDir, files: tls.files })
   const late = leaseProblems(config)
   if (late.length > 0) return { ok: false, problems: late }
-  return { ok: true, config: freeze(config), warnings: rules.warnings }
+  return { ok: true, config: freeze(config), warnings: [...rules.warnings, ...tls.warnings] }
 }
 
 /** The intervals of endpoints are known only once the file is valid. */
@@ -83,14 +85,19 @@ function storeProblems(path: string | undefined, baseDir: string): readonly Prob
 /** A configuration of 10,000 endpoints takes 1 MB. */
 const LIMIT_BYTES = 4 * 2 ** 20
 
-function readText(file: string): { ok: true; text: string } | { ok: false; message: string } {
+function readText(file: string): { ok: true; text: string } | { ok: false; problem: Problem } {
+  const failed = (message: string, path = '') => ({ ok: false, problem: { path, message } }) as const
   try {
     const stat = statSync(file)
-    if (!stat.isFile()) return { ok: false, message: 'is not a regular file' }
-    if (stat.size > LIMIT_BYTES) return { ok: false, message: 'is larger than 4 MiB' }
-    return { ok: true, text: readFileSync(file, 'utf8') }
+    if (!stat.isFile()) return failed('is not a regular file')
+    if (stat.size > LIMIT_BYTES) return failed('is larger than 4 MiB')
+    const bytes = readFileSync(file)
+    if (isUtf8(bytes)) return { ok: true, text: bytes.toString() }
+    const lines = bytes.toString('latin1').split('\n')
+    const at = lines.findIndex((line) => !isUtf8(Buffer.from(line, 'latin1')))
+    return failed('is not UTF-8 text', `line ${at + 1}`)
   } catch (error) {
-    return { ok: false, message: `cannot be read (${errorCode(error)})` }
+    return failed(`cannot be read (${errorCode(error)})`)
   }
 }
 

@@ -1,4 +1,5 @@
 import { locationOf } from '../core/host-location.ts'
+import type { Secret } from '../secret.ts'
 import type { Listen } from './addresses.ts'
 import { DERIVED_DEFAULTS } from './defaults.ts'
 import { notifyRules } from './notify-rules.ts'
@@ -142,10 +143,17 @@ function networkRules(network: NetworkDraft, path: Path, report: Report): void {
   endpoints.forEach((endpoint, at) => {
     if (endpoint === undefined) return
     endpointRules(endpoint, network, [...path, 'endpoints', at], report)
+    if (endpoint.tls?.ca !== undefined && ![endpoint.url, endpoint.beacon_url].some(isHttps)) {
+      report.warn([...path, 'endpoints', at, 'tls', 'ca'], 'has no effect, because the URL is not https')
+    }
     if (endpoint.tls?.insecure === true) {
       report.warn([...path, 'endpoints', at, 'tls', 'insecure'], 'any certificate is accepted: answers can be forged')
     }
   })
+}
+
+function isHttps(url: Secret | undefined): boolean {
+  return url !== undefined && /^https:/i.test(url.reveal())
 }
 
 function thresholdRules(thresholds: NetworkDraft['thresholds'], path: Path, { complain }: Report): void {

@@ -74,7 +74,7 @@ export function parseSize(text: string): number | undefined {
 
 interface Span {
   readonly min?: string
-  /** Set where a longer duration would exceed a timer (24.8 days) or a date. */
+  /** Of a duration, set where a longer one would exceed a timer (24.8 days) or a date. */
   readonly max?: string
 }
 
@@ -91,12 +91,14 @@ export function duration(about: About, { min, max = '100y' }: Span = {}) {
 
 const NO_TIME = /^0(?:ms|s|m|h|d|y)$/
 
-export function size(about: About, max?: string) {
+export function size(about: About, { min, max }: Span = {}) {
+  const minBytes = min === undefined ? 0 : (parseSize(min) ?? 0)
   const maxBytes = max === undefined ? Number.MAX_SAFE_INTEGER : (parseSize(max) ?? 0)
-  const expected = `a size such as 64KiB, 64MiB, 10GiB or 500MB, above 0${max === undefined ? '' : ` and at most ${max}`}`
+  const least = min === undefined ? 'above 0' : `at least ${min}`
+  const expected = `a size such as 64KiB, 64MiB, 10GiB or 500MB, ${least}${max === undefined ? '' : ` and at most ${max}`}`
   return textual(expected, 'size', SIZE.source, (text) => {
     const bytes = parseSize(text)
-    return bytes !== undefined && bytes <= maxBytes ? bytes : undefined
+    return bytes !== undefined && bytes >= minBytes && bytes <= maxBytes ? bytes : undefined
   })(about)
 }
 

@@ -146,7 +146,11 @@ export const ConfigFile = z.strictObject(
         hour: s.duration({ description: 'Hourly buckets.' }).prefault('2y'),
       }),
       max_size: s
-        .size({ description: 'The oldest rows are deleted early if the file would grow beyond this size.' })
+        .size(
+          { description: 'The oldest rows are deleted early if the file would grow beyond this size.' },
+          // An empty database has 160 KB.
+          { min: '1MiB' },
+        )
         .prefault('10GiB'),
     }),
     cluster: mapping('Several daemons that share the database of `store.url` and its networks.', {
@@ -204,7 +208,7 @@ export const ConfigFile = z.strictObject(
         .prefault('10s'),
       // The memory for incoming bodies. An eighth of it is for callers that hold little, if there are several.
       body_limit: s
-        .size({ description: 'Maximum size of a request body; with several callers 56 MiB fit.' }, '64MiB')
+        .size({ description: 'Maximum size of a request body; with several callers 56 MiB fit.' }, { max: '64MiB' })
         .prefault('1MiB'),
       batch_limit: s
         .whole({ description: 'Maximum number of requests in one JSON-RPC batch.' }, 1, 10_000)

@@ -2,6 +2,7 @@ import { X509Certificate } from 'node:crypto'
 import { readFileSync, statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { createSecureContext } from 'node:tls'
+import type { UnixMs } from '../core/time.ts'
 import { formatPath, type Path, type Problem } from './problem.ts'
 import type { Draft } from './salvage.ts'
 import type { ConfigFile } from './schema.ts'
@@ -13,9 +14,11 @@ export type Files = ReadonlyMap<string, string>
 export function readTlsFiles(
   draft: Draft<ConfigFile>,
   baseDir: string,
-): { readonly files: Files; readonly problems: readonly Problem[] } {
+  now: UnixMs,
+): { readonly files: Files; readonly problems: readonly Problem[]; readonly warnings: readonly Problem[] } {
   const files = new Map<string, string>()
   const problems: Problem[] = []
+  const warnings: Problem[] = []
   const complain = (path: Path, message: string) => problems.push({ path: formatPath(path), message })
 
   const read = (file: string | undefined, path: Path): string | undefined => {
@@ -42,11 +45,13 @@ export function readTlsFiles(
     const tls = draft[listener]?.tls
     const cert = read(tls?.cert, [listener, 'tls', 'cert'])
     const key = read(tls?.key, [listener, 'tls', 'key'])
-    if (cert !== undefined && !areCertificates(cert))
-      complain([listener, 'tls', 'cert'], 'the file holds no PEM certificate')
-    else if (cert !== undefined && key !== undefined && !canServe(cert, key)) {
+    if (cert === undefined) continue
+    if (!areCertificates(cert)) complain([listener, 'tls', 'cert'], 'the file holds no PEM certificate')
+    else if (key !== undefined && !canServe(cert, key)) {
       complain([listener, 'tls', 'key'], 'the file holds no PEM private key for this certificate')
     }
+    const message = whyNotValid(cert, now)
+    if (message !== null) warnings.push({ path: formatPath([listener, 'tls', 'cert']), message })
   }
   draft.networks?.forEach((network, at) => {
     network?.endpoints?.forEach((endpoint, index) => {
@@ -59,7 +64,7 @@ export function readTlsFiles(
   const logo = read(draft.server?.public_page?.logo, ['server', 'public_page', 'logo'])
   if (logo !== undefined && !/<svg[\s>]/.test(logo))
     complain(['server', 'public_page', 'logo'], 'the file holds no SVG picture')
-  return { files, problems }
+  return { files, problems, warnings }
 }
 
 /** The text of a file that was read. */
@@ -76,6 +81,15 @@ const CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g
 function areCertificates(pem: string): boolean {
   const found = pem.match(CERTIFICATE) ?? []
   return found.length > 0 && found.every((text) => attempt(() => new X509Certificate(text)))
+}
+
+/** Judges the first certificate, the listener's own: a chain may end with an old one that clients pass over. */
+function whyNotValid(pem: string, now: UnixMs): string | null {
+  const [own = ''] = pem.match(CERTIFICATE) ?? []
+  if (!areCertificates(own)) return null
+  const { validFrom, validTo } = new X509Certificate(own)
+  if (now > Date.parse(validTo)) return `the certificate expired on ${validTo}: clients reject it`
+  return now < Date.parse(validFrom) ? `the certificate is not valid before ${validFrom}: clients reject it` : null
 }
 
 function canServe(cert: string, key: string): boolean {

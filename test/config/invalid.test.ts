@@ -33,6 +33,7 @@ const EXPECTED: Readonly<Record<string, readonly string[]>> = {
   'unknown-top-level-key': ['alerts: unknown key'],
   'unknown-family': ['networks[0].family: expected one of ethereum, avalanche, multiversx'],
   'duplicate-key': ['line 6, column 21: this key is given twice'],
+  'not-utf8': ['line 4: is not UTF-8 text'],
   'yaml-syntax': ['line 3, column 1: wrong indentation'],
   'yaml-tab': ['line 2, column 1: a tab as indentation: use spaces'],
   'unknown-alias': ['an alias without its anchor (quote text that begins with *)'],
@@ -137,7 +138,8 @@ const EXPECTED: Readonly<Record<string, readonly string[]>> = {
   'duration-too-long': [
     'poll.interval: expected a duration such as 500ms, 15s, 2m, 48h or 90d, above 0 and at most 1d',
   ],
-  'size-without-unit': ['store.max_size: expected a size such as 64KiB, 64MiB, 10GiB or 500MB, above 0'],
+  'size-without-unit': ['store.max_size: expected a size such as 64KiB, 64MiB, 10GiB or 500MB, at least 1MiB'],
+  'store-smaller-than-empty': ['store.max_size: expected a size such as 64KiB, 64MiB, 10GiB or 500MB, at least 1MiB'],
   'timeout-above-interval': ['poll.timeout: expected to be at most the interval'],
   'retry-interval-above-interval': ['poll.retry_interval: expected to be at most the interval'],
   'network-timeout-above-interval': ['networks[0].poll.timeout: expected to be at most the interval'],

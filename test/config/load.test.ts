@@ -3,10 +3,11 @@ import { chmodSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { inspect } from 'node:util'
 import fc from 'fast-check'
-import { afterAll, describe, expect, test } from 'vitest'
+import { afterAll, describe, expect, onTestFinished, test } from 'vitest'
 import { stringify } from 'yaml'
 import { configFromObject, loadConfig } from '../../src/config/load.ts'
 import { formatProblem } from '../../src/config/problem.ts'
+import { createAuthority } from '../nodes/certificates.ts'
 import { accepted, minimal, temporaryFolder, valid } from './support.ts'
 
 const folders: string[] = []
@@ -436,6 +437,18 @@ describe('warnings', () => {
     ])
   })
 
+  test('a certificate authority for a URL that is not https is said', () => {
+    const baseDir = join(import.meta.dirname, 'tls')
+    const warningsOf = (own: object) =>
+      valid(configFromObject(minimal({ own: { tls: { ca: 'a.crt' }, ...own } }), baseDir, {})).warnings
+
+    expect(warningsOf({})).toEqual([
+      { path: 'networks[0].endpoints[0].tls.ca', message: 'has no effect, because the URL is not https' },
+    ])
+    expect(warningsOf({ url: 'HTTPS://rpc.example.org' })).toEqual([])
+    expect(warningsOf({ beacon_url: 'https://beacon.example.org' })).toEqual([])
+  })
+
   test('a channel or heartbeat without TLS is said, except on loopback, and a webhook without a secret', () => {
     const channels = [
       { name: 'a', type: 'alertmanager', urls: ['http://127.0.0.1:9093', 'http://am.example.org:9093'] },
@@ -508,6 +521,37 @@ describe('TLS files', () => {
       ok: false,
       problems: [{ path: 'server.tls.key', message: 'the file holds no PEM private key for this certificate' }],
     })
+  })
+})
+
+describe('the certificate of a listener', () => {
+  test('that has expired or is not yet valid is said, and served', () => {
+    const authority = createAuthority()
+    onTestFinished(() => authority.remove())
+    const old = authority.issue({ san: 'DNS:a.example.org', until: '20240501000000Z' })
+    const early = authority.issue({ san: 'DNS:a.example.org', from: '20980501000000Z' })
+    const folder = folderWith({
+      'old.crt': old.cert,
+      'old.key': old.key,
+      // Only the first certificate is the listener's own.
+      'early.crt': `${early.cert}${old.cert}`,
+      'early.key': early.key,
+    })
+    const server = { tls: { cert: 'old.crt', key: 'old.key' } }
+    const gateway = { tls: { cert: 'early.crt', key: 'early.key' } }
+
+    const { warnings } = valid(configFromObject(minimal({ rest: { server, gateway } }), folder, {}))
+
+    expect(warnings).toEqual([
+      {
+        path: 'server.tls.cert',
+        message: 'the certificate expired on May  1 00:00:00 2024 GMT: clients reject it',
+      },
+      {
+        path: 'gateway.tls.cert',
+        message: 'the certificate is not valid before May  1 00:00:00 2098 GMT: clients reject it',
+      },
+    ])
   })
 })
 
