@@ -21,6 +21,7 @@ export type Failure =
   /** Redirects are never followed. */
   | { readonly kind: 'redirect'; readonly status: number }
   | { readonly kind: 'http'; readonly status: number }
+  /** `retryAfterMs`: at most an hour. */
   | { readonly kind: 'rate-limited'; readonly retryAfterMs: number | null }
   /** The content encoding cannot be decoded, although identity was requested. */
   | { readonly kind: 'bad-encoding' }

@@ -26,10 +26,12 @@ export function readHttpDate(text: string | null): UnixMs | null {
   return lastTime
 }
 
-/** Reads Retry-After (seconds or date) as milliseconds, never negative; `null` if absent or invalid. */
+/** Who names a later time gets one request an hour. */
+const LONGEST_RETRY_AFTER_MS = 3_600_000
+
+/** Reads Retry-After (seconds or date) as milliseconds, from 0 to an hour; `null` if absent or invalid. */
 export function readRetryAfter(text: string | null, now: UnixMs): number | null {
   if (text === null) return null
-  if (/^\d{1,9}$/.test(text)) return Number(text) * 1000
-  const at = readHttpDate(text)
-  return at === null ? null : Math.max(0, at - now)
+  const at = /^\d{1,9}$/.test(text) ? now + Number(text) * 1000 : readHttpDate(text)
+  return at === null ? null : Math.min(Math.max(0, at - now), LONGEST_RETRY_AFTER_MS)
 }

@@ -31,8 +31,6 @@ export interface HttpDelivery {
 const TIMEOUT_MS = 10_000
 const MAX_ANSWER_BYTES = 65_536
 const MAX_WORDS = 300
-/** A receiver that names a later time gets one request an hour. */
-const MAX_RETRY_AFTER_MS = 3_600_000
 
 export function createHttpDelivery({ clock, lookup = null }: HttpDeliveryDeps): HttpDelivery {
   const transport = createTransport({ clock, maxConnections: 4, maxAnswerBytes: MAX_ANSWER_BYTES, lookup })
@@ -57,8 +55,7 @@ export function createHttpDelivery({ clock, lookup = null }: HttpDeliveryDeps): 
           const error = `answered HTTP ${status}${said === '' ? '' : `: ${said}`}`
           if (isFinal(status)) return resolve({ result: 'rejected', error })
           const date = readHttpDate(headerOf(answered, 'date'))
-          const asked = readRetryAfter(headerOf(answered, 'retry-after'), date ?? clock.now())
-          const retryAfterMs = asked === null ? null : Math.min(asked, MAX_RETRY_AFTER_MS)
+          const retryAfterMs = readRetryAfter(headerOf(answered, 'retry-after'), date ?? clock.now())
           return resolve({ result: 'retried', error, retryAfterMs })
         })
       })

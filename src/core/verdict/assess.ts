@@ -7,9 +7,6 @@ import { findingsOf, latencyOf, type ShardStanding, skewOf } from './findings.ts
 import type { Health } from './health.ts'
 import { livenessAfter } from './liveness.ts'
 
-/** Limit on how long a node can ask us to wait between polls. */
-const LONGEST_WAIT_MS = 3_600_000
-
 /**
  * The health of an endpoint after a poll. `standings` are the shards whose head the poll read. `timed`: the poll's
  * duration is the node's. `isComparable`: the other endpoints are known well enough to compare it with them.
@@ -79,7 +76,7 @@ export function isSuspect({ confirmation }: Health, wentBack: boolean): boolean 
 export function waitMs(result: PollResult): number {
   let longest = result.liveness === null ? 0 : retryAfterMs(result.liveness)
   for (const { outcome } of result.heads) longest = Math.max(longest, retryAfterMs(outcome))
-  return Math.min(longest, LONGEST_WAIT_MS)
+  return longest
 }
 
 function retryAfterMs(outcome: Outcome<unknown>): number {
