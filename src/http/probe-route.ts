@@ -2,6 +2,8 @@ import type { FastifyReply } from 'fastify'
 import * as z from 'zod'
 import { describeFailure } from '../core/failure.ts'
 import { checkOutcome, type NodeCheck, type NodeReport } from '../core/poll-result.ts'
+import type { UnixMs } from '../core/time.ts'
+import { stateAt } from '../core/verdict/health.ts'
 import type { Inspected, Inspection, PollStep } from '../core/verdict/single-poll.ts'
 import { CONTENT_TYPES, type Format } from '../metrics/exposition-format.ts'
 import { renderProbe } from '../metrics/probe-series.ts'
@@ -62,9 +64,12 @@ export function registerProbe(
     if (inspected.kind !== 'polled') return sendNotPolled(reply, inspected)
     const { inspection } = inspected
     const current = board.entry(target.network, target.endpoint) ?? entry
-    const render = (format: Format) => renderProbe(current, inspection, incidents, format, clock.now())
+    const now = clock.now()
+    const render = (format: Format) => renderProbe(current, inspection, incidents, format, now)
     if (debug === 'true') {
-      return reply.type('text/plain; charset=utf-8').send(probeReport(current, inspection, withinMs, render('text')))
+      return reply
+        .type('text/plain; charset=utf-8')
+        .send(probeReport(current, inspection, { withinMs, now, metrics: render('text') }))
     }
     const format = metricsFormat(request)
     return reply.type(CONTENT_TYPES[format]).header('vary', 'Accept').send(render(format))
@@ -98,8 +103,7 @@ function timeoutOf(header: string | string[] | undefined): number {
 function probeReport(
   { key, health: known }: BoardEntry,
   { result, health, steps, startedAt, tookMs, waitedMs }: Inspection,
-  withinMs: number,
-  metrics: string,
+  { withinMs, now, metrics }: { readonly withinMs: number; readonly now: UnixMs; readonly metrics: string },
 ): string {
   const checks = health.endpoint.checks.map((check) => {
     const outcome = checkOutcome(result, check)
@@ -125,7 +129,7 @@ function probeReport(
     ...[...checks, ...told, ...reportLines(health.liveness?.report), ...heads, ...conditions].map(
       (line) => `  ${line}`,
     ),
-    `  state: ${health.verdict ?? 'unknown'} (by scheduled polls: ${known.verdict ?? 'unknown'})`,
+    `  state: ${health.verdict ?? 'unknown'} (by scheduled polls: ${stateAt(known, now)})`,
     '',
     'Metrics of this probe',
     metrics,
@@ -148,7 +152,7 @@ function reportLines(report: NodeReport | undefined): string[] {
     ...(client === null ? [] : [`client: ${printable(client.name)} ${printable(client.version ?? '')}`]),
     ...(consensus === null
       ? []
-      : [`consensus node: ${consensus.state ?? 'not offered'}, peers: ${consensus.peers ?? 'unknown'}`]),
+      : [`consensus node: ${consensus.state ?? 'unknown'}, peers: ${consensus.peers ?? 'unknown'}`]),
   ]
 }
 

@@ -47,7 +47,7 @@ export const NodeCheckView = shape('NodeCheck', {
 })
 export type NodeCheckView = z.infer<typeof NodeCheckView>
 
-/** The consensus node behind an execution node. The state is null if it is not offered or not reached. */
+/** The consensus node behind an execution node. The state is null if it is not offered, not reached or not asked. */
 const ConsensusView = shape('Consensus', {
   state: z.enum(['synced', 'syncing', 'optimistic', 'without-execution', 'down']).nullable(),
   slots_to_go: Count.nullable(),

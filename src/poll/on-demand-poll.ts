@@ -1,8 +1,9 @@
 import type { Clock } from '../clock.ts'
 import { type Endpoint, type EndpointKey, endpointKey } from '../core/endpoint.ts'
 import type { Shard } from '../core/network.ts'
+import type { UnixMs } from '../core/time.ts'
 import { waitMs } from '../core/verdict/assess.ts'
-import type { Health } from '../core/verdict/health.ts'
+import { type Health, headHolds } from '../core/verdict/health.ts'
 import {
   type Inspect,
   type Inspected,
@@ -44,7 +45,8 @@ export function createInspector({ board, scheduler, prober, clock }: InspectorDe
       const slot = board.network(endpoint.network)
       const known = board.entry(endpoint.network, endpoint.name)?.health
       if (slot !== undefined && known !== undefined) {
-        const health = judgeSinglePoll(result, known, networkContextOf(slot, endpoint), clock.now())
+        const now = clock.now()
+        const health = judgeSinglePoll(result, known, networkContextOf(slot, endpoint, now), now)
         inspection = { result, health, steps, startedAt, waitedMs, tookMs: clock.monotonic() - askedAt }
       }
       return { waitMs: waitMs(result) }
@@ -81,14 +83,18 @@ export interface InspectorDeps {
 /** Minimum time for a check: with less, its requests would only be cut off. */
 const SHORTEST_CHECK_MS = 10
 
-/** The shards on which it can be compared with others; before its first poll, those on which it may be. */
-function shardsOf({ endpoint: { checks, shards }, lastPolledAt, heads }: Health): readonly Shard[] {
-  return lastPolledAt === null && checks.includes('head') ? shards : heads.map(({ shard }) => shard)
+/** The shards on which it can be compared with others now; before its first poll, those on which it may be. */
+function shardsOf(health: Health, now: UnixMs): readonly Shard[] {
+  const { checks, shards } = health.endpoint
+  if (health.lastPolledAt === null && checks.includes('head')) return shards
+  return health.heads.filter((head) => headHolds(head, health, now)).map(({ shard }) => shard)
 }
 
-function networkContextOf({ standing, endpoints }: BoardNetwork, endpoint: Endpoint): NetworkContext {
+function networkContextOf({ standing, endpoints }: BoardNetwork, endpoint: Endpoint, now: UnixMs): NetworkContext {
   const others = new Set<Shard>(
-    endpoints.filter(({ health }) => health.endpoint.name !== endpoint.name).flatMap(({ health }) => shardsOf(health)),
+    endpoints
+      .filter(({ health }) => health.endpoint.name !== endpoint.name)
+      .flatMap(({ health }) => shardsOf(health, now)),
   )
   return {
     network: standing.network,

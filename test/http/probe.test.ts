@@ -141,6 +141,16 @@ describe('/probe', () => {
     expect(answer.body).toContain('heartline_probe_success{network="avalanche",endpoint="own-1"} 0')
   })
 
+  test('with debug=true says that the result of scheduled polls no longer holds', async () => {
+    const { server, world, clock } = probing()
+    await world.pollAll()
+    await clock.advance(3_600_000)
+
+    const answer = await server.inject({ url: `${TARGET}&debug=true` })
+
+    expect(answer.body).toContain('state: up (by scheduled polls: unknown)')
+  })
+
   test('is private where there is a token', async () => {
     const { server, asked } = probing({}, { options: { token: new Secret('x'.repeat(32)) } })
 
