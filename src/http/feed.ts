@@ -17,10 +17,7 @@ import type { Audience } from './wire-status.ts'
 const ENTRIES = 50
 
 /** `GET /feed.xml`: the newest incidents, for feed readers. */
-export function registerFeed(
-  app: App,
-  { scopes, store, clock }: Pick<RouteDeps, 'store' | 'clock'> & { readonly scopes: Scopes },
-): void {
+export function registerFeed(app: App, { scopes, store, clock, publicUrl }: FeedDeps): void {
   const startedAt = clock.now()
   const route = operation({
     visibility: 'public',
@@ -35,18 +32,23 @@ export function registerFeed(
     const { incidents } = await scopes[request.audience].source.list({ limit: ENTRIES })
     const ids = incidents.map(({ id }) => id)
     const notes = await notesFor(store, ids, request.audience)
-    const body = renderFeed(incidents, { notes, audience: request.audience, startedAt })
+    // A reader asks at one address, and takes feeds with the same id for one.
+    const address = publicUrl() ?? request.host
+    const body = renderFeed(incidents, { address, notes, audience: request.audience, startedAt })
     return sendKnown(request, reply, tagOf(body)) ?? reply.type('application/atom+xml; charset=utf-8').send(body)
   })
 }
 
 /** Renders an Atom 1.0 feed (RFC 4287). Without incidents, `startedAt` is its update time. */
-export function renderFeed(incidents: readonly Incident[], { notes, audience, startedAt }: FeedOptions): string {
+export function renderFeed(
+  incidents: readonly Incident[],
+  { address, notes, audience, startedAt }: FeedOptions,
+): string {
   const updated = incidents.reduce((latest, incident) => Math.max(latest, updatedAt(incident, notes)), 0)
   return [
     '<?xml version="1.0" encoding="utf-8"?>',
     '<feed xmlns="http://www.w3.org/2005/Atom" xml:lang="en">',
-    `<id>${permanentId('feed')}</id>`,
+    `<id>${permanentId(`feed ${address}`)}</id>`,
     '<title>Heartline: incidents</title>',
     '<subtitle>Incidents of the blockchain nodes monitored here</subtitle>',
     `<updated>${time(incidents.length === 0 ? startedAt : updated)}</updated>`,
@@ -60,7 +62,13 @@ export function renderFeed(incidents: readonly Incident[], { notes, audience, st
   ].join('\n')
 }
 
+interface FeedDeps extends Pick<RouteDeps, 'store' | 'clock'> {
+  readonly scopes: Scopes
+  readonly publicUrl: () => string | null
+}
+
 interface FeedOptions {
+  readonly address: string
   /** Of all these incidents, as the audience may see them. */
   readonly notes: readonly Note[]
   readonly audience: Audience

@@ -114,7 +114,7 @@ export function createHttpServer({ options, ...deps }: HttpServerDeps) {
     registerSilences(routes, deps)
     registerRunbooks(routes, runbooks)
     registerBadge(routes, { clock, scopes, title: options.publicPage.title })
-    registerFeed(routes, { ...deps, scopes })
+    registerFeed(routes, { ...deps, scopes, publicUrl: options.publicUrl })
     registerObserver(routes, { ...deps, grafanaUrl })
     registerCluster(routes, { ...deps, publicUrl: options.publicUrl })
     registerEvents(routes, { events, metrics, connections, hasToken })

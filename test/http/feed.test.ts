@@ -45,7 +45,7 @@ function parse(xml: string): Element {
 const all = (of: Element, name: string) => of.children.filter((child) => child.name === name)
 const text = (of: Element | undefined, name: string) => (of === undefined ? undefined : all(of, name)[0]?.text)
 
-const OPTIONS = { notes: [], startedAt: START }
+const OPTIONS = { address: 'status.example.org', notes: [], startedAt: START }
 const RFC_3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
 const UUID = /^urn:uuid:[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
 
@@ -176,6 +176,24 @@ test('/feed.xml is Atom, with an ETag that holds until an incident changes', asy
     other.statusCode,
     other.body.includes('closed after 1 min') || other.body.includes('closed after 60 s'),
   ]).toEqual([200, true])
+})
+
+test('each address has a feed with an id of its own, which `server.public_url` makes one', async () => {
+  const idsOf = async (over: Parameters<typeof setUp>[0]) => {
+    const setting = setUp(over)
+    open.push(setting)
+    const hosts = ['127.0.0.1:9780', '127.0.0.1:9780', 'localhost:9780']
+    const answers = await Promise.all(
+      hosts.map((host) => setting.server.inject({ url: '/feed.xml', headers: { host } })),
+    )
+    return answers.map(({ body }) => text(parse(body), 'id'))
+  }
+  const [first, same, other] = await idsOf({})
+  const publicIds = await idsOf({ options: { publicUrl: () => 'https://status.example.org' } })
+
+  expect(first).toMatch(UUID)
+  expect([same === first, other === first]).toEqual([true, false])
+  expect([new Set(publicIds).size, publicIds.includes(first)]).toEqual([1, false])
 })
 
 test('the feed holds the newest fifty incidents', async () => {
