@@ -131,8 +131,7 @@ export function createRequestHandler(deps: RequestHandlerDeps): RequestHandler {
     if (reply.kind === 'rest') return rejectCall(request, call.id, INTERNAL_ERROR, name, startedAt)
     if (!call.isNotification && memory?.take(sizeOf(reply), call.method) === false) {
       recorder.ended(caller, network, name, ANSWER_TOO_LARGE.kind, startedAt, reply)
-      // A copy, because the reply holds the answer, and the batch may take a while.
-      return rejectedAnswer(call.id, ANSWER_TOO_LARGE, summaryOf([reply]))
+      return answerTooLarge(call.id, reply)
     }
     recorder.ended(caller, network, name, outcomeOf(reply, request), startedAt, reply)
     if (call.isNotification) return null
@@ -219,6 +218,11 @@ function answerOf(status: number, body: ResponseBody, summary: Summary, retryAft
 function rejectedAnswer(id: string, rejection: GatewayError, summary: Summary): Answer {
   const { kind, retryAfterMs } = rejection
   return answerOf(ERRORS[kind].status, frame(id, 'error', rpcError(rejection)), summary, retryAfterMs)
+}
+
+/** With a copy of the summary: the reply holds the answer, and the batch may take a while. */
+function answerTooLarge(id: string, reply: Summary): Answer {
+  return rejectedAnswer(id, ANSWER_TOO_LARGE, summaryOf([reply]))
 }
 
 function rejectedRest(rejection: GatewayError, summary: Summary): Answer {
