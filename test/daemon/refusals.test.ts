@@ -218,7 +218,7 @@ const rows: readonly Row[] = PLACES.flatMap(([network, rest, good, bad]): Row[] 
       },
     ),
     row('a network that is not allowed', -32_099, 403, 'mine', { body: usable }, { path: instead(STRANGER) }),
-    row('a network that is not there', -32_600, 404, 'mine', { body: usable }, { path: `/nowhere/${WALLET}${rest}` }),
+    row('a network that is not there', -32_099, 403, 'mine', { body: usable }, { path: `/nowhere/${WALLET}${rest}` }),
     row(
       'a limit that is reached',
       -32_005,
@@ -377,8 +377,7 @@ describe('as REST', () => {
     ['another HTTP method', 'bad_request', 405, egld('/network/config'), { method: 'POST', body: '{}' }],
     ['an unknown endpoint_id', 'unauthorized', 401, egld('/network/config', `${WALLET}x`)],
     ['a network that is not allowed', 'forbidden', 403, egld('/network/config', STRANGER)],
-    ['a network that is not there', 'bad_request', 404, `/nowhere/${WALLET}/network/config`],
-    ['a network that may not be there', 'forbidden', 403, `/nowhere/${STRANGER}/network/config`],
+    ['a network that is not there', 'forbidden', 403, `/nowhere/${WALLET}/network/config`],
     ['a limit that is reached', 'rate_limited', 429, egld('/network/config', LIMITED)],
     ['every attempt failed', 'internal_issue', 502, `/egld-gone/${WALLET}/network/config`],
     ['no usable endpoint', 'internal_issue', 503, `/egld-part/${WALLET}/network/status/1`],

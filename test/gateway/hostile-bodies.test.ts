@@ -277,7 +277,7 @@ describe('an error about a whole request in chunks', () => {
 
   test.each([
     ['a wrong endpoint_id', '/ethereum/wrong-0123456789abcdef', '', '401 -32099 1'],
-    ['an unknown network', `/nowhere/${ID}`, '', '404 -32600 1'],
+    ['an unknown network', `/nowhere/${ID}`, '', '403 -32099 1'],
     ['an unknown route', `${WALLET}/nowhere`, '', '404 -32600 1'],
     ['another type', WALLET, 'content-type: text/plain\r\n', '415 -32600 1'],
   ])('carries its id: %s', async (_what, target, headers, told) => {

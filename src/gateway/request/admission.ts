@@ -19,9 +19,7 @@ export function admit(req: IncomingMessage, { callers, networks, addresses }: Ad
   const origin = allowedOrigin(headers.origin, caller)
   const network = target.network === null ? undefined : networks.get(target.network)
   if (network === undefined || !caller.networks.has(network.name)) {
-    // Only a caller of all networks learns that a network does not exist.
-    const isLimited = caller.networks.size < networks.size
-    return rejected({ ...unknown, caller, origin }, isLimited ? OTHER_NETWORK : UNKNOWN_NETWORK)
+    return rejected({ ...unknown, caller, origin }, OTHER_NETWORK)
   }
   const route = readRoute(network.family, target.rest, target.query)
   if (method === 'OPTIONS' && origin !== null && headers['access-control-request-method'] !== undefined) {
@@ -138,7 +136,6 @@ function isPlainJson(headers: IncomingMessage['headers']): boolean {
 const MAX_HEADERS = 200
 const UNAUTHORIZED = gatewayError('unauthorized', 'Authentication failed')
 const OTHER_NETWORK = gatewayError('forbidden', 'this network is not allowed')
-const UNKNOWN_NETWORK = gatewayError('unknown-route', 'unknown network')
 const NOT_JSON = gatewayError('content-type', 'content-type must be application/json, without content-encoding')
 const TOO_MANY_HEADERS = gatewayError('no-request', `a request may have at most ${MAX_HEADERS} headers`)
 const TRANSFER_ENCODED = gatewayError('no-request', 'only "chunked" transfer-encoding is supported')
