@@ -149,7 +149,7 @@ export const ConfigFile = z.strictObject(
         .size(
           { description: 'The oldest rows are deleted early if the file would grow beyond this size.' },
           // An empty database has 160 KB.
-          { min: '1MiB' },
+          { min: '256KiB' },
         )
         .prefault('10GiB'),
     }),

@@ -138,8 +138,8 @@ const EXPECTED: Readonly<Record<string, readonly string[]>> = {
   'duration-too-long': [
     'poll.interval: expected a duration such as 500ms, 15s, 2m, 48h or 90d, above 0 and at most 1d',
   ],
-  'size-without-unit': ['store.max_size: expected a size such as 64KiB, 64MiB, 10GiB or 500MB, at least 1MiB'],
-  'store-smaller-than-empty': ['store.max_size: expected a size such as 64KiB, 64MiB, 10GiB or 500MB, at least 1MiB'],
+  'size-without-unit': ['store.max_size: expected a size such as 64KiB, 64MiB, 10GiB or 500MB, at least 256KiB'],
+  'store-smaller-than-empty': ['store.max_size: expected a size such as 64KiB, 64MiB, 10GiB or 500MB, at least 256KiB'],
   'timeout-above-interval': ['poll.timeout: expected to be at most the interval'],
   'retry-interval-above-interval': ['poll.retry_interval: expected to be at most the interval'],
   'network-timeout-above-interval': ['networks[0].poll.timeout: expected to be at most the interval'],
