@@ -22,6 +22,7 @@ export class ConnectionBudget {
 
   divide(origins: number): void {
     this.#ownPerOrigin = Math.max(FEWEST_CONNECTIONS, Math.floor(this.#max / 2 / Math.max(1, origins)))
+    for (const pool of Array.from(this.#waiting)) pool.serveWaiting()
   }
 
   /** Whether a caller may use another connection to an origin, of which `own` are in use from the origin's own part. */
@@ -41,8 +42,10 @@ export class ConnectionBudget {
     this.#shared.release(caller)
     for (const pool of Array.from(this.#waiting)) {
       if (this.#shared.total >= this.#shared.max) return
-      this.#waiting.delete(pool)
-      if (pool.serveWaiting()) this.#waiting.add(pool)
+      const before = this.#shared.total
+      const isWaiting = pool.serveWaiting()
+      if (!isWaiting || this.#shared.total > before) this.#waiting.delete(pool)
+      if (isWaiting) this.#waiting.add(pool)
     }
   }
 

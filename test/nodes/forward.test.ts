@@ -271,10 +271,8 @@ function chunk(bytes: Buffer): Buffer {
 }
 
 describe('the limit of connections to all origins', () => {
-  const MAX = 12
-
-  async function origins(names: readonly string[]) {
-    const nodes = createNodeForwarder({ clock: systemClock, maxConnections: 8, maxTotalConnections: MAX })
+  async function origins(names: readonly string[], maxConnections = 8, maxTotalConnections = 12) {
+    const nodes = createNodeForwarder({ clock: systemClock, maxConnections, maxTotalConnections })
     onTestFinished(() => nodes.close())
     const asked: Record<string, Socket[]> = {}
     const addresses: Record<string, NodeAddress> = {}
@@ -286,6 +284,7 @@ describe('the limit of connections to all origins', () => {
     const sent = () => names.map((name) => `${name}${asked[name]!.length}`).join(' ')
     return {
       asked,
+      retain: (...kept: string[]) => nodes.retain(kept.map((name) => addresses[name]!)),
       async call(name: string, count: number, caller: string | null = null) {
         const request = { ...POST, caller }
         const signal = () => new AbortController().signal
@@ -326,6 +325,33 @@ describe('the limit of connections to all origins', () => {
     await reaches('a8 b2 c0')
 
     for (const socket of asked.a!) socket.write(answer('{}'))
+
+    await reaches('a8 b3 c0')
+  })
+
+  test('gives connections to waiting requests of all origins in turn', async () => {
+    const { asked, call, reaches } = await origins(['a', 'b'], 64, 64)
+    void call('a', 16, 'one')
+    void call('b', 16, 'two')
+    await reaches('a16 b16')
+    void call('a', 14, 'one')
+    void call('a', 14, 'two')
+    await reaches('a44 b16')
+    void call('a', 10, 'two')
+    void call('b', 10, 'one')
+
+    for (const socket of asked.a!.slice(40)) socket.write(answer('{}'))
+
+    await reaches('a46 b18')
+  })
+
+  test('gives the part of an origin that is configured away to requests that wait', async () => {
+    const { call, reaches, retain } = await origins(['a', 'b', 'c'])
+    void call('a', 8)
+    void call('b', 3)
+    await reaches('a8 b2 c0')
+
+    retain('a', 'b')
 
     await reaches('a8 b3 c0')
   })
