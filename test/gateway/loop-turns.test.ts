@@ -1,7 +1,10 @@
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { setImmediate } from 'node:timers/promises'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
 import { LoopTurns, pacedTimers, turnsOfSlices } from '../../src/gateway/loop-turns.ts'
+import { frame, frameBatch, respond } from '../../src/gateway/request/respond.ts'
 
 /** Begins calls in this order, and notes each when it may run. */
 function begin(turns: LoopTurns, callers: readonly string[], ran: string[]): void {
@@ -75,6 +78,26 @@ test('calls that do not exceed the limit begin at once, in each iteration', asyn
     await setImmediate()
     await setImmediate()
   }
+})
+
+test('a batch of many answers is written in a turn for each 256 KiB, however many there are', async () => {
+  const answers = Array.from({ length: 1000 }, (_, id) =>
+    frame(String(id), 'result', Buffer.from(`"${'f'.repeat(500)}"`)),
+  )
+  let turns = 0
+  const nextTurn = async () => {
+    turns++
+    await setImmediate()
+  }
+  const headers = { requestId: '1', provenance: null, origin: null }
+  const server = createServer((_, res) => void respond(res, 200, frameBatch(answers), headers, { nextTurn }))
+  onTestFinished(() => void server.close())
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+
+  const received = await fetch(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)
+
+  expect(await received.json()).toHaveLength(answers.length)
+  expect(turns).toBe(3)
 })
 
 test('where too many wait already, a call begins at once', async () => {

@@ -23,8 +23,13 @@ export async function respond(
     for (const piece of body) res.write(piece)
     res.end()
   } else {
+    let left = 0
     for (const slice of slicesOf(body)) {
-      await nextTurn?.()
+      if (slice.length > left) {
+        await nextTurn?.()
+        left = SLICE_BYTES
+      }
+      left -= slice.length
       if (!res.write(slice)) await drained(res)
       if (res.destroyed) return
     }
