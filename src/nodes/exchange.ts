@@ -197,10 +197,11 @@ export class ResponseBody implements IncomingBody {
     return this.#expectedBytes || this.#maxBytes
   }
 
-  /** Each step copies the whole body. A length that was announced is not believed at once. */
+  /** Each step copies the whole body. The announced length is believed once part of a large body has come. */
   #lengthFor(size: number): number {
-    const factor = size > LARGE_BODY_BYTES ? 8 : 2
-    return Math.max(size, Math.min(factor * size, this.#mostBytes))
+    const isLarge = size > LARGE_BODY_BYTES
+    const length = isLarge ? this.#expectedBytes || 8 * size : 2 * size
+    return Math.max(size, Math.min(length, this.#mostBytes))
   }
 
   #grow(size: number): void {
