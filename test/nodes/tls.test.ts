@@ -99,6 +99,33 @@ describe.skipIf(!available)('a node over TLS', () => {
     expect(forwarded).toMatchObject({ ok: false, failure: { kind: 'tls', problem: 'untrusted' } })
   })
 
+  test.each([
+    ['keeps connections', ''],
+    ['closes them', 'connection: close\r\n'],
+  ])(
+    'has its large answers wait for memory and turns if it %s',
+    async (_, headers) => {
+      const large = Buffer.from(Array.from({ length: 2 ** 19 }, (_, nth) => String(nth).padStart(8)).join(''))
+      const node = await rawNode(
+        (socket) => {
+          socket.write(answer(large, headers))
+          if (headers !== '') socket.end()
+        },
+        (onSocket) => createTls(authority.selfSigned, onSocket),
+      )
+      const address = addressOf(node.url.replace('http:', 'https:'), { insecure: true })
+      const limits = { maxConnections: 8, maxIncomingBytes: 2 ** 20 }
+      const nodes = createNodeForwarder({ clock: systemClock, ...limits, nextTurn: () => setImmediate() })
+      onTestFinished(() => nodes.close())
+      const ask = async () => nodes.forward(address, POST, 60_000, new AbortController().signal)
+
+      for (const forwarded of await Promise.all([ask(), ask(), ask(), ask()])) {
+        expect(forwarded.ok && large.equals(forwarded.answer.body)).toBe(true)
+      }
+    },
+    120_000,
+  )
+
   test('gets the name of its URL, no name for an address, and only HTTP/1.1', async () => {
     const asked: unknown[] = []
     const options = { ...authority.issue({ san: 'DNS:node.example,IP:127.0.0.1' }), ALPNProtocols: ['h2', 'http/1.1'] }
