@@ -2,7 +2,7 @@ import type { Dispatcher } from 'undici'
 import type { Connection } from './connection-pool.ts'
 import { headerOf } from './header.ts'
 import type { IncomingBody, IncomingMemory } from './incoming-memory.ts'
-import { LARGE_BODY_BYTES, SMALL_BODY_BYTES, TURN_BYTES } from './limits.ts'
+import { LARGE_BODY_BYTES, SMALL_BODY_BYTES } from './limits.ts'
 
 /**
  * One request and its response on one connection. Implements undici's low-level dispatch handler, because only this
@@ -187,7 +187,7 @@ export class ResponseBody implements IncomingBody {
 
   /** Asks for memory in time, before another read might need it; returns `null` if there is enough. */
   waitForMemory(): Promise<void> | null {
-    const size = Math.min(this.size + TURN_BYTES, this.#mostBytes)
+    const size = Math.min(this.size + MAX_READ_BYTES, this.#mostBytes)
     if (this.size <= SMALL_BODY_BYTES || size === this.size || size + ZERO_BYTES <= this.#memory.length) return null
     const more = this.#lengthFor(size) - this.heldBytes
     return more > 0 ? this.#incoming.ask(this, more) : null
@@ -205,7 +205,7 @@ export class ResponseBody implements IncomingBody {
   }
 
   #grow(size: number): void {
-    const length = Math.max(this.#lengthFor(size), this.heldBytes)
+    const length = size <= this.heldBytes ? this.heldBytes : this.#lengthFor(size)
     if (length > SMALL_BODY_BYTES && length > this.heldBytes) this.#incoming.take(this, length - this.heldBytes)
     const grown = Buffer.allocUnsafe(length + ZERO_BYTES)
     this.#memory.copy(grown, 0, 0, this.size)
@@ -231,8 +231,11 @@ export type ResponseProblem =
 
 const HTTP_1_1 = 'HTTP/1.1'
 
-/** Twice the size of one socket read, and more than any response head. */
-const MAX_OVERHEAD_BYTES = 131_072
+/** Node.js 22 reads 64 KiB from a socket while it has buffered less than 64 KiB. */
+const MAX_READ_BYTES = 131_072
+
+/** As much as one read, and more than any response head. */
+const MAX_OVERHEAD_BYTES = MAX_READ_BYTES
 
 /** A chunk takes about a microsecond however short it is, so a mebibyte in chunks of one byte would take a second. */
 const MAX_CHUNKS = 1000

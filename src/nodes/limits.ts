@@ -16,5 +16,5 @@ export const SMALL_BODY_BYTES = 65_536
 /** Longer bodies are received in turns. */
 export const LARGE_BODY_BYTES = 1_048_576
 
-/** Received at once, without another look at memory and turns. */
+/** A large body takes a turn each time when this much of it was received. */
 export const TURN_BYTES = 65_536
