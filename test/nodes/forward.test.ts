@@ -155,7 +155,7 @@ describe('memory for long answers that come in at once', () => {
     const oldest = ask('/', 20_000)
     await until(() => sockets[0]?.writableLength === 0, 'the oldest one is received')
 
-    expect(await ask('/', 1000)).toMatchObject({ failure: { kind: 'timeout' }, stage: 'body', waited: true })
+    expect(await ask('/', 4000)).toMatchObject({ failure: { kind: 'timeout' }, stage: 'body', waited: true })
 
     sockets[0]?.write('a')
     expect(bodyOf(await oldest)).toHaveLength(LENGTH)
@@ -210,7 +210,7 @@ describe('a large answer takes turns while it is received', () => {
   test('which is not the time of the node, and no short one waits for it', async () => {
     const ask = await withTurns(() => new Promise(() => {}))
 
-    const waiting = ask('/', 1000)
+    const waiting = ask('/', 4000)
     expect(bodyOf(await ask('/short'))).toBe('short')
 
     expect(await waiting).toMatchObject({ ok: false, failure: { kind: 'timeout' }, stage: 'body', waited: true })
