@@ -72,7 +72,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
   }
 
   onData(chunk: Buffer): boolean {
-    if (this.#ended) return false
+    if (this.#ended) return true
     this.#body.append(chunk)
     if (this.isWaiting) return true
     const turn = this.#mayReadOn(this.#body)
