@@ -147,7 +147,9 @@ export const ConfigFile = z.strictObject(
       }),
       max_size: s
         .size(
-          { description: 'The oldest rows are deleted early if the file would grow beyond this size.' },
+          {
+            description: 'The oldest rows are deleted early if the file would grow beyond this size; at least 256KiB.',
+          },
           // An empty database has 160 KB.
           { min: '256KiB' },
         )

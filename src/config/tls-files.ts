@@ -46,8 +46,11 @@ export function readTlsFiles(
     const cert = read(tls?.cert, [listener, 'tls', 'cert'])
     const key = read(tls?.key, [listener, 'tls', 'key'])
     if (cert === undefined) continue
-    if (!areCertificates(cert)) complain([listener, 'tls', 'cert'], 'the file holds no PEM certificate')
-    else if (key !== undefined && !canServe(cert, key)) {
+    if (!areCertificates(cert)) {
+      complain([listener, 'tls', 'cert'], 'the file holds no PEM certificate')
+      continue
+    }
+    if (key !== undefined && !canServe(cert, key)) {
       complain([listener, 'tls', 'key'], 'the file holds no PEM private key for this certificate')
     }
     const message = whyNotValid(cert, now)
@@ -86,7 +89,6 @@ function areCertificates(pem: string): boolean {
 /** Judges the first certificate, the listener's own: a chain may end with an old one that clients pass over. */
 function whyNotValid(pem: string, now: UnixMs): string | null {
   const [own = ''] = pem.match(CERTIFICATE) ?? []
-  if (!areCertificates(own)) return null
   const { validFrom, validTo } = new X509Certificate(own)
   if (now > Date.parse(validTo)) return `the certificate expired on ${validTo}: clients reject it`
   return now < Date.parse(validFrom) ? `the certificate is not valid before ${validFrom}: clients reject it` : null
