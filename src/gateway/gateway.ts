@@ -185,7 +185,7 @@ export function createGateway({
     }
     if (route.kind === 'rest') {
       const answer = await handler.rest(request, rest, query)
-      return send(res, admission.caller, share, answer, hasBody(req) ? { ...headers, closes: true } : headers)
+      return send(res, caller, answer, hasBody(req) ? { ...headers, closes: true } : headers)
     }
     const { bodyLimitBytes } = rules
     if (exchange.awaitsContinue && declaredLength(req) <= bodyLimitBytes) res.writeContinue()
@@ -196,22 +196,16 @@ export function createGateway({
     if (body === 'too-many-chunks') return reject(exchange, admission, TOO_MANY_CHUNKS, 'rpc')
     const answer = await handler.rpc(request, route, body)
     if (answer === 'no-content') respondEmpty(res, headers)
-    else await send(res, caller, share, answer, headers)
+    else await send(res, caller, answer, headers)
   }
 
-  function send(
-    res: ServerResponse,
-    caller: Caller,
-    share: string | null,
-    answer: Answer,
-    headers: ResponseHeaders,
-  ): Promise<void> {
+  function send(res: ServerResponse, caller: Caller, answer: Answer, headers: ResponseHeaders): Promise<void> {
     const { status, body, summary, retryAfterMs } = answer
     const closes = headers.closes === true || listener.closing
     answerMemory.written(res, caller.name, byteLength(body))
     const { requestId, origin } = headers
     const head = { requestId, provenance: summary, origin, closes, retryAfterMs }
-    return respond(res, status, body, head, { nextTurn: () => slices.next(share) })
+    return respond(res, status, body, head, { nextTurn: () => slices.next(callers.shareOf(caller)) })
   }
 
   /** Counts the request until it is answered or its caller leaves. */

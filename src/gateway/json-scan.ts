@@ -209,6 +209,9 @@ export function scanObject(
   return scanInSlices(scan, at, names, spans, maxDepth, scan.length).next().value as number
 }
 
+/** Work that others may interrupt where it yields. */
+export type Slices<Result> = Generator<undefined, Result, void>
+
 /** As `scanObject`. Yields after each slice of a large text; only a long string is not interrupted. */
 export function* scanInSlices(
   scan: Scan,
@@ -217,7 +220,7 @@ export function* scanInSlices(
   spans: Int32Array,
   maxDepth: number,
   sliceBytes = SLICE_BYTES,
-): Generator<undefined, number, void> {
+): Slices<number> {
   const { bytes } = scan
   spans.fill(0)
   if (maxDepth < 1) return TOO_DEEP

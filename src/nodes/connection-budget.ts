@@ -72,7 +72,7 @@ export class ConnectionBudget {
 }
 
 export interface BudgetedPool {
-  /** Closes the connection that has been idle longest; returns false if none is idle. */
+  /** Closes the longest idle connection. Returns false without one. */
   closeOldest(): boolean
   /** Returns whether requests still wait. */
   serveWaiting(): boolean

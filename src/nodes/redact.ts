@@ -16,7 +16,7 @@ export function createRedact(
   const secrets = [
     ...secretsIn(url),
     ...(beaconUrl === null ? [] : secretsIn(beaconUrl)),
-    ...rpcPath.split(/[/?&=]/).filter(isNoPublicWord),
+    ...rpcPath.split(/[/?&=]/).filter(mayBeSecret),
     ...Object.values(headers).flatMap((value) => [value.reveal(), ...value.reveal().split(/\s+/)]),
   ]
   const forms = [...new Set(secrets.filter(({ length }) => length >= minCharacters).flatMap(formsOf))]
@@ -44,7 +44,7 @@ function secretsIn(url: Secret): readonly string[] {
     base.hostname,
     username,
     password,
-    ...base.pathname.split('/').filter(isNoPublicWord),
+    ...base.pathname.split('/').filter(mayBeSecret),
     ...base.search.split(/[?&=]/),
     base.search.slice(1),
     ...base.searchParams.values(),
@@ -54,7 +54,7 @@ function secretsIn(url: Secret): readonly string[] {
   ]
 }
 
-function isNoPublicWord(segment: string): boolean {
+function mayBeSecret(segment: string): boolean {
   return !PUBLIC_WORDS.has(segment.toLowerCase())
 }
 

@@ -195,8 +195,7 @@ export interface TransportDeps {
   readonly clock: Pick<Clock, 'monotonic'>
   /** Per origin. */
   readonly maxConnections: number
-  /** Shared by all origins. */
-  /** Unlimited by default. */
+  /** Shared by all origins; unlimited by default. */
   readonly connections?: ConnectionBudget
   readonly maxAnswerBytes: number
   /** Budget shared by all long bodies that are being received. */

@@ -12,9 +12,10 @@ import {
 } from '../../core/routing/retry-policy.ts'
 import type { ForwardedAnswer, NodeForwarder } from '../../nodes/forward.ts'
 import type { TransportRequest } from '../../nodes/transport.ts'
+import type { Slices } from '../json-scan.ts'
 import type { LoopTurns } from '../loop-turns.ts'
 import type { NodeReply, UpstreamRequest } from '../upstream-request.ts'
-import { isNullResult, readNodeAnswer, readRestAnswer, type Slices } from './node-answer.ts'
+import { isNullResult, readNodeAnswer, readRestAnswer } from './node-answer.ts'
 import { isRequestedBlock } from './requested-block.ts'
 import type { Upstream } from './upstream.ts'
 
@@ -79,7 +80,7 @@ export interface Attempt {
   readonly isFault: boolean
   /** The gateway or the caller caused the failure, so it says nothing about the node. */
   readonly isLocal: boolean
-  /** The attempt spent most of its time waiting for a connection. */
+  /** The attempt spent most of its time waiting for a connection, memory or a turn. */
   readonly waitedForConnection?: boolean
 }
 

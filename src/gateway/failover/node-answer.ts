@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer'
-import { readString, scanInSlices, scanObject, skipBlank, TWICE } from '../json-scan.ts'
+import { readString, type Slices, scanInSlices, scanObject, skipBlank, TWICE } from '../json-scan.ts'
 import { DEEPEST, openScan, type Scan } from '../json-text.ts'
 
 /**
@@ -47,9 +47,6 @@ function* isUtf8InSlices(body: Buffer): Slices<boolean> {
 
 /** Checked in about half a millisecond. */
 const SLICE_BYTES = 2 ** 20
-
-/** Work that others may interrupt where it yields. */
-export type Slices<Result> = Generator<undefined, Result, void>
 
 /** Where the answer lies in a node's body: from `start` to before `end`. */
 export type AnswerSpan =

@@ -18,7 +18,7 @@ export interface AnswerMemory {
 export interface BatchMemory {
   /** Counts an answer of the batch; `false` if it exceeds the limit of the batch, of its caller, or the total. */
   take(bytes: number, method: string): boolean
-  /** Whether an answer to this method exceeded it: a node need not be asked for another one, which would be thrown away. */
+  /** Whether an answer to this method exceeded a limit: another one would be discarded. */
   hasRefused(method: string): boolean
   /** The batch was written or abandoned. */
   release(): void

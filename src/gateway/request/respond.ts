@@ -9,7 +9,7 @@ export async function respond(
   status: number,
   body: ResponseBody,
   headers: ResponseHeaders,
-  { lingers = false, nextTurn = null }: ResponseWriting = {},
+  { lingers = false, nextTurn }: ResponseWriting = {},
 ): Promise<void> {
   if (res.destroyed) return
   const length = byteLength(body)
@@ -40,8 +40,8 @@ export async function respond(
 export interface ResponseWriting {
   /** Leaves the response open. */
   readonly lingers?: boolean
-  /** `null` if the next slice may be written at once. */
-  readonly nextTurn?: (() => Promise<void> | null) | null
+  /** Returns `null` if the next slice may be written at once. */
+  readonly nextTurn?: () => Promise<void> | null
 }
 
 /** The system copies as much in about a tenth of a millisecond. */
