@@ -10,8 +10,8 @@ export function troubleOf(error: unknown): StoreTrouble {
   if (code.startsWith('SQLITE_FULL') || code === 'SQLITE_IOERR_SHMSIZE' || code === 'ENOSPC' || code === 'EDQUOT') {
     return 'full'
   }
-  // SQLite reports a lack of free file descriptors like a file that may not be opened.
-  if (code.startsWith('SQLITE_CANTOPEN') && lacksDescriptors()) return 'other'
+  // SQLite reports a lack of free file descriptors like a file that may not be opened, or not be written.
+  if (/^SQLITE_(CANTOPEN|READONLY)/.test(code) && lacksDescriptors()) return 'other'
   // Node reports ENOENT for a new directory and its parents on a read-only disk, EEXIST if a file is in the way.
   if (
     /^(SQLITE_READONLY|SQLITE_CANTOPEN|SQLITE_PERM|SQLITE_AUTH|EROFS|EACCES|EPERM|ENOENT|ENOTDIR|EEXIST)/.test(code)
@@ -24,12 +24,18 @@ export function troubleOf(error: unknown): StoreTrouble {
   return 'other'
 }
 
+/** More than SQLite has open of one database: it has closed its own when it reports an error. */
+const DESCRIPTORS_OF_A_DATABASE = 8
+
 function lacksDescriptors(): boolean {
+  const open: number[] = []
   try {
-    closeSync(openSync('/dev/null', 'r'))
+    while (open.length < DESCRIPTORS_OF_A_DATABASE) open.push(openSync('/dev/null', 'r'))
     return false
   } catch (error) {
     return codeOf(error) === 'EMFILE' || codeOf(error) === 'ENFILE'
+  } finally {
+    for (const descriptor of open) closeSync(descriptor)
   }
 }
 

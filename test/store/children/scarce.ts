@@ -28,6 +28,8 @@ function free(): void {
 // Loads SQLite: Node remembers for good that it could not read a package.
 new Database(':memory:').close()
 exhaust()
+// One is enough to open the lock's database, not to begin a transaction there.
+closeSync(held.pop() ?? 0)
 const store = await openStore({
   path,
   retention: { rawMs: 2e9, fiveMinutesMs: 2e9, hourMs: 2e9 },
