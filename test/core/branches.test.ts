@@ -11,6 +11,7 @@ function scene(names: readonly string[]) {
   const branches: Branches = createBranches({
     reached: (at) => [...stands.values()].filter((stood) => stood >= at).length,
     answering: () => stands.size,
+    unpolled: () => 0,
     agreedHeight: () => height,
     slackBlocks: () => 3,
     maxBacktrackBlocks: () => 100,

@@ -297,6 +297,32 @@ describe('branches without a majority', () => {
     expect(stage.open()[0]?.affected).toEqual(['a', 'b', 'c', 'd', 'e', 'f'])
   })
 
+  test('are not seen in the first polls, before those that are polled rarely have had theirs', async () => {
+    const endpoints = ['a', 'b', 'c', 'd'].map((name) => ({
+      name,
+      intervalMs: 'ac'.includes(name) ? SECOND : 4 * SECOND,
+    }))
+    const networks = [{ name: 'ethereum', endpoints, network: { blockTimeMs: 400 } }]
+    const first = createStage({ networks, nodes: { [key('a')]: { branch: { from: 1, name: 'other' } } } })
+    await first.pass(MINUTE)
+    const saved = first.saved()
+    await first.stop()
+    await first.pass(5 * MINUTE)
+    first.set(key('a'))
+    first.set(key('c'), { branch: { from: first.height('ethereum') - 3, name: 'third' } })
+    const second = createStage({ networks, world: first.world, saved })
+    await second.pass(MINUTE)
+
+    for (const [stage, forked] of [
+      [first, 'a'],
+      [second, 'c'],
+    ] as const) {
+      expect(stage.log.filter(({ message }) => message === 'network forked')).toEqual([])
+      expect(stage.codes(key(forked))).toEqual(['forked'])
+    }
+    expect(second.incidents().map(({ endpoint }) => endpoint)).toEqual(['a', 'c'])
+  })
+
   test('that endpoints leave until one has a majority: then the rest is forked, and the network no longer', async () => {
     const stage = stageOf(['a', 'b', 'c', 'd'])
     await stage.pass(5 * MINUTE)

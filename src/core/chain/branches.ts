@@ -57,6 +57,8 @@ export interface BranchStanding {
 export interface BranchesDeps extends Omit<CommonHeightDeps, 'reportsAt' | 'isForked'> {
   /** Number of endpoints that answered recently. */
   readonly answering: () => number
+  /** Number of endpoints that were not polled yet: any of them may decide. */
+  readonly unpolled: () => number
   /** An endpoint this many blocks behind a height may have reached it since its last poll. */
   readonly slackBlocks: () => number
 }
@@ -77,7 +79,7 @@ type Reports = HeightReports<EndpointState>
 type BlockBranch = Branch<EndpointState>
 
 export function createBranches(deps: BranchesDeps): Branches {
-  const { reached, answering, agreedHeight, slackBlocks } = deps
+  const { reached, answering, unpolled, agreedHeight, slackBlocks } = deps
   const reports = createBlockReports<EndpointState>()
   /** Confirmed disagreements with the majority: each lasts until its endpoint can be compared. */
   const forks = new Map<string, BranchStanding>()
@@ -95,8 +97,8 @@ export function createBranches(deps: BranchesDeps): Branches {
   function decide(all: Reports): BlockBranch | 'split' | null {
     if (all.count < 2) return null
     // Counts endpoints that are about to reach the height, so that the first ones do not decide for them.
-    const eligible = Math.max(reached(all.height - slackBlocks()), all.count)
-    return eligible * 2 <= answering() ? null : decisionOf(all, eligible, isForked)
+    const eligible = Math.max(reached(all.height - slackBlocks()), all.count) + unpolled()
+    return eligible * 2 <= answering() + unpolled() ? null : decisionOf(all, eligible, isForked)
   }
 
   /** Uses the newest block at which it can be compared, because others often report their block at a height later. */

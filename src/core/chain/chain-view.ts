@@ -75,6 +75,8 @@ export interface ChainViewOptions {
   readonly recentMs: number
   /** Whether only one endpoint is configured, so that it can never be compared. */
   readonly isAlone: boolean
+  /** Number of endpoints that were not polled since the start; by default none. */
+  readonly unpolled?: () => number
 }
 
 /** One endpoint's position on the chain. */
@@ -111,6 +113,7 @@ export function createChainView(initial: ChainViewOptions): ChainView {
   const branches = createBranches({
     reached: (height) => heads.recent.reached(height),
     answering,
+    unpolled: () => options.unpolled?.() ?? 0,
     agreedHeight: () => reference.current?.height ?? null,
     slackBlocks: () => options.lagBlocks + Math.ceil(options.recentMs / 2 / pace.shortestMs()),
     maxBacktrackBlocks: () => options.lagBlocksDown,

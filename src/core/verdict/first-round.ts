@@ -1,24 +1,54 @@
 import type { Endpoint } from '../endpoint.ts'
+import type { Shard } from '../network.ts'
 import type { UnixMs } from '../time.ts'
 
 /**
- * The first polls after a restart. The endpoints that answer first do not show which of them is right: no endpoint is
- * compared until every one of the earlier run was polled once. Rarely polled ones are not waited for.
+ * The first polls after a start. The endpoints that answer first do not show which of them is right: while others were not
+ * polled yet, no branch has a majority that they could change. After a restart, no endpoint is compared until every one
+ * of the earlier run was polled once. Rarely polled ones are not waited for.
  */
-export function createFirstRound(endpoints: readonly Pick<Endpoint, 'intervalMs'>[]) {
-  const shortestMs = Math.min(...endpoints.map(({ intervalMs }) => intervalMs))
+export function createFirstRound(endpoints: readonly Polled[]) {
+  const intervals = endpoints.map(({ intervalMs }) => intervalMs)
+  const shortestMs = Math.min(...intervals)
+  const unpolled = new Map(endpoints.map((endpoint) => [endpoint.name, endpoint]))
+  /** How many of these have a head on the shard. */
+  const counts = new Map<Shard, number>()
+  for (const endpoint of endpoints) count(endpoint, 1)
+  let unpolledUntil: UnixMs | null = null
+  /** Those of the earlier run that were not polled yet. */
   const awaited = new Set<string>()
   let awaitedUntil = Number.NEGATIVE_INFINITY
+
+  function count({ checks, shards }: Polled, by: number): void {
+    if (!checks.includes('head')) return
+    for (const shard of shards) counts.set(shard, (counts.get(shard) ?? 0) + by)
+  }
 
   return {
     wait(name: string, now: UnixMs): void {
       awaited.add(name)
       awaitedUntil = now + 2 * shortestMs
     },
-    polled: (name: string) => void awaited.delete(name),
+    polled(name: string, at: UnixMs): void {
+      awaited.delete(name)
+      const endpoint = unpolled.get(name)
+      if (endpoint !== undefined && unpolled.delete(name)) count(endpoint, -1)
+      if (unpolled.size === 0) return
+      unpolledUntil ??= at + Math.min(2 * Math.max(...intervals), MOST_INTERVALS * shortestMs)
+      if (at <= unpolledUntil) return
+      unpolled.clear()
+      counts.clear()
+    },
     isOver: (now: UnixMs) => awaited.size === 0 || now > awaitedUntil,
+    /** Number of endpoints of the shard that may still decide what those polled so far do not agree on. */
+    unpolled: (shard: Shard) => counts.get(shard) ?? 0,
     shift(ms: number): void {
       awaitedUntil += ms
+      if (unpolledUntil !== null) unpolledUntil += ms
     },
   }
 }
+
+type Polled = Pick<Endpoint, 'name' | 'intervalMs' | 'checks' | 'shards'>
+
+const MOST_INTERVALS = 10

@@ -51,11 +51,12 @@ export interface NetworkFork extends Fork {
   readonly shards?: readonly Shard[]
 }
 
-/** `earlier`: chains that go on, with the endpoints in `kept`. */
+/** `earlier`: chains that go on, with the endpoints in `kept`. `unpolled`: number of a shard's endpoints that were not polled yet. */
 export function createNetworkChains(
   network: Network,
   endpoints: readonly Endpoint[],
   earlier: KeptChains | null = null,
+  unpolled: (shard: Shard) => number = () => 0,
 ): NetworkChains {
   const { thresholds, blockTimeMs } = network
   const { lagBlocks, lagBlocksDown, stallMs } = thresholds
@@ -63,7 +64,16 @@ export function createNetworkChains(
   const chains = new Map<Shard, ChainView>()
   for (const shard of new Set(endpoints.flatMap(({ shards }) => shards))) {
     const polled = endpoints.filter(({ checks, shards }) => checks.includes('head') && shards.includes(shard))
-    const options = { lagBlocks, lagBlocksDown, stallMs, blockTimeMs, recentMs, isAlone: polled.length === 1 }
+    const isAlone = polled.length === 1
+    const options = {
+      lagBlocks,
+      lagBlocksDown,
+      stallMs,
+      blockTimeMs,
+      recentMs,
+      isAlone,
+      unpolled: () => unpolled(shard),
+    }
     const chain = earlier?.chains.at(shard) ?? createChainView(options)
     chain.configure(options)
     const names = new Set(polled.map(({ name }) => name))

@@ -70,9 +70,9 @@ export function createNetworkView(
 ): NetworkView {
   const { thresholds } = network
   const healths = new Map<string, Health>(endpoints.map((endpoint) => [endpoint.name, unpolled(endpoint, now)]))
-  const chains = createNetworkChains(network, endpoints, earlier)
-  const { references, halts, isForked, fork, restoreHalt } = chains
   const firstRound = createFirstRound(endpoints)
+  const chains = createNetworkChains(network, endpoints, earlier, firstRound.unpolled)
+  const { references, halts, isForked, fork, restoreHalt } = chains
 
   return {
     network,
@@ -105,6 +105,7 @@ export function createNetworkView(
       const { name } = result.endpoint
       const previous = healths.get(name)
       if (previous === undefined) return null
+      firstRound.polled(name, at)
       let events: ChainEvent[] | null = null
       const standings: ShardStanding[] = []
       for (const { shard, outcome } of result.heads) {
@@ -121,7 +122,6 @@ export function createNetworkView(
         const standing = chains.standing(shard, name, previous.laggingShards.includes(shard), at)
         if (standing !== null) standings.push(standing)
       }
-      firstRound.polled(name)
       const health = assess(result, previous, standings, thresholds, at, { timed, isComparable: firstRound.isOver(at) })
       healths.set(name, health)
       const wentBack = events?.some(({ kind }) => kind === 'regressed') === true
@@ -131,7 +131,7 @@ export function createNetworkView(
     discardPoll(name, startedAt) {
       const previous = healths.get(name)
       if (previous === undefined) return null
-      firstRound.polled(name)
+      firstRound.polled(name, startedAt)
       const health = withoutResult(previous, startedAt)
       healths.set(name, health)
       return health
@@ -188,10 +188,10 @@ export function createNetworkView(
       const fresh = healths.get(name)
       const earlier = from.health(name)
       if (fresh === undefined || earlier === undefined) return
+      if (earlier.lastPolledAt !== null) firstRound.polled(name, earlier.lastPolledAt)
       // A raised threshold counts at once, instead of that for recovering.
       const isSameLag = from.network.thresholds.lagBlocks === thresholds.lagBlocks
-      const laggingShards = isSameLag ? earlier.laggingShards : []
-      healths.set(name, { ...earlier, endpoint: fresh.endpoint, laggingShards })
+      healths.set(name, { ...earlier, endpoint: fresh.endpoint, laggingShards: isSameLag ? earlier.laggingShards : [] })
     },
 
     shift(ms, at) {
