@@ -78,8 +78,14 @@ function leaseProblems({ cluster, networks }: Config): readonly Problem[] {
 /** Rejects a folder: it can never become the store, unlike a path that cannot be written yet. */
 function storeProblems(path: string | undefined, baseDir: string): readonly Problem[] {
   if (path === undefined || path === ':memory:') return []
-  const stat = statSync(resolvePath(baseDir, path), { throwIfNoEntry: false })
-  return stat?.isDirectory() ? [{ path: 'store.path', message: 'is a folder, expected a file' }] : []
+  const problem = (message: string) => [{ path: 'store.path', message }]
+  try {
+    const stat = statSync(resolvePath(baseDir, path), { throwIfNoEntry: false })
+    return stat?.isDirectory() ? problem('is a folder, expected a file') : []
+  } catch (error) {
+    // A folder that this user may not enter is no error of the file: the daemon may run as another user.
+    return errorCode(error) === 'ENOTDIR' ? problem('is inside of a file, expected a folder') : []
+  }
 }
 
 /** A configuration of 10,000 endpoints takes 1 MB. */

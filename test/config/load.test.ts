@@ -1,5 +1,5 @@
 import { X509Certificate } from 'node:crypto'
-import { chmodSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { inspect } from 'node:util'
 import fc from 'fast-check'
@@ -239,6 +239,18 @@ describe('defaults', () => {
     const result = configFromObject(minimal({ rest: { store: { path: '.' } } }), folder, {})
 
     expect(result).toEqual({ ok: false, problems: [{ path: 'store.path', message: 'is a folder, expected a file' }] })
+  })
+
+  test('a store inside of a file is an error, and one that cannot be looked up is left to the daemon', () => {
+    const folder = folderWith({ file: 'x' })
+    symlinkSync('loop', join(folder, 'loop'))
+    const load = (path: string) => configFromObject(minimal({ rest: { store: { path } } }), folder, {})
+
+    expect(load('file/heartline.db')).toEqual({
+      ok: false,
+      problems: [{ path: 'store.path', message: 'is inside of a file, expected a folder' }],
+    })
+    expect(load('loop/heartline.db').ok).toBe(true)
   })
 
   test('a reference in braces and brackets needs no quotes', () => {
