@@ -51,6 +51,11 @@ test.each([
     rest('block_by_nonce', '7'),
     body('{"data":{"block":{"nonce":7}},"code":"successful"}'),
   ],
+  [
+    'a MultiversX block that names its shard after that of another block',
+    rest('block_by_nonce', '7'),
+    body('{"data":{"block":{"notarizedBlocks":[{"nonce":3,"shard":0}],"nonce":7,"shard":1}}}'),
+  ],
   ['a MultiversX block by hash', rest('block_by_hash', 'aa'), body('{"data":{"block":{"nonce":9,"hash":"AA"}}}')],
   ['an empty MultiversX answer', rest('block_by_hash', 'aa'), body('{"data":{"block":{}}}')],
 ])('%s passes', (_, asked, reply) => {
@@ -70,6 +75,7 @@ test.each([
   ['hash, with whitespace', TRANSACTION, result(`{"hash":\n "${OTHER}"}`)],
   ['nonce, with whitespace', rest('block_by_nonce', '7'), body('{"data": {"block": {"nonce": 8}}}')],
   ['nonce', rest('block_by_nonce', '7'), body('{"data":{"block":{"nonce":8}}}')],
+  ['shard', rest('block_by_nonce', '7'), body('{"data":{"block":{"nonce":7,"shard":2}}}')],
   ['MultiversX hash', rest('block_by_hash', 'aa'), body('{"data":{"block":{"hash":"ab"}}}')],
   ['number, in more than a megabyte', blockAt(7), result(`{"number":"0x8","extraData":"${'0'.repeat(2 ** 20)}"}`)],
 ])('another %s does not pass', (_, asked, reply) => {

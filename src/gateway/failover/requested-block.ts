@@ -6,7 +6,10 @@ export function isRequestedBlock(request: UpstreamRequest, reply: NodeReply): bo
   const { call, to } = request
   const { name, need } = chainOperationOf(request)
   if (reply.kind === 'rest') {
-    if (name === 'block_by_nonce') return need.kind !== 'height' || isSame(reply.body, NONCE, need.height)
+    if (name === 'block_by_nonce') {
+      if (need.kind !== 'height') return true
+      return isSame(reply.body, NONCE, need.height) && isSame(reply.body, SHARD, need.shard ?? '')
+    }
     const hash = name === 'block_by_hash' && to.kind === 'path' ? PATH_HASH.exec(to.path)?.[1] : undefined
     return hash === undefined || isSame(reply.body, REST_HASH, hash)
   }
@@ -29,6 +32,7 @@ function member(name: string, path: readonly string[] = []): Member {
 }
 
 const NONCE = member('nonce', ['data', 'block'])
+const SHARD = member('shard', ['data', 'block'])
 const REST_HASH = member('hash', ['data', 'block'])
 const BY_NUMBER: ReadonlyMap<string, Member> = new Map([
   ['eth_getBlockByNumber', member('number')],
