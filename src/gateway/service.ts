@@ -1,6 +1,6 @@
 import type { Clock } from '../clock.ts'
 import { type EndpointKey, endpointKey } from '../core/endpoint.ts'
-import type { AdminCall, AliasRecord } from '../core/routing/alias.ts'
+import type { AliasRecord } from '../core/routing/alias.ts'
 import type { OperationName } from '../core/routing/operation.ts'
 import type { AttemptOutcome, RetryReason } from '../core/routing/request-outcome.ts'
 import type { ChainEvent } from '../core/verdict/network-view.ts'
@@ -15,7 +15,7 @@ import type { EndpointOverview } from './failover/routing-order.ts'
 import type { UpstreamTarget } from './failover/upstream.ts'
 import { type CallerReport, createGateway, type GatewayRules } from './gateway.ts'
 import { turnsOfSlices } from './loop-turns.ts'
-import { createAliases } from './request/aliases.ts'
+import { type AliasesDeps, createAliases } from './request/aliases.ts'
 import type { Certificate, ListenerOptions } from './request/listener.ts'
 import type { GatewayMetrics } from './request/request-recorder.ts'
 
@@ -47,7 +47,7 @@ export interface GatewayServiceDeps {
   readonly setup: GatewaySetup
   readonly limits: GatewayLimits
   readonly board: Board
-  readonly store: { saveAlias(alias: AliasRecord): void; adminCall(call: AdminCall): void }
+  readonly store: AliasesDeps['store']
   /** Aliases saved by an earlier run. */
   readonly aliases: readonly AliasRecord[]
   /** Called when requests to an endpoint fail, so that it is polled at once. */

@@ -696,6 +696,14 @@ describe('what is written down', () => {
     ])
   })
 
+  test('is on disk when its caller hears of it: the node does not tell a restarted gateway what its aliases are of', async () => {
+    const { alias, audit } = await two()
+
+    await alias('bc/C', 'mine', 'b')
+
+    expect(audit()).toMatchObject([{ outcome: 'accepted' }])
+  })
+
   test('is one line of the log and one row for every call, whatever came of it', async () => {
     const { b, alias, log, flush, audit } = await two()
     await alias('bc/C', 'mine', 'b')

@@ -154,7 +154,7 @@ export async function openHostile(options: HostileOptions = {}): Promise<Hostile
       finalDepths: new Map(),
     },
     board: world.board,
-    store: { saveAlias() {}, adminCall() {} },
+    store: { saveAlias() {}, adminCall() {}, flush: async () => {} },
     aliases: [],
     onDoubt() {},
     metrics: UNCOUNTED,

@@ -1,4 +1,4 @@
-import type { Clock } from '../../clock.ts'
+import { type Clock, within } from '../../clock.ts'
 import type { AdminCall, AdminOutcome, AliasRecord } from '../../core/routing/alias.ts'
 import type { Log } from '../../log.ts'
 import { type GatewayError, gatewayError } from '../errors.ts'
@@ -23,8 +23,8 @@ export interface AliasMakerDeps {
   readonly hasRoom: () => boolean
   /** Whether its node may have lost it. */
   readonly isDoubted: (record: AliasRecord) => boolean
-  readonly store: { adminCall(call: AdminCall): void }
-  readonly clock: Pick<Clock, 'now' | 'monotonic'>
+  readonly store: { adminCall(call: AdminCall): void; flush(): Promise<void> }
+  readonly clock: Pick<Clock, 'now' | 'monotonic' | 'sleep'>
   readonly log: Log
 }
 
@@ -109,7 +109,10 @@ export function createAliasMaker({
       })()
       lastCalls.set(key, call)
       try {
-        return await call
+        const reply = await call
+        // After a crash, Heartline must know what it said that the node has: the node cannot tell the alias's target.
+        await within(clock, STORED_WITHIN_MS, store.flush())
+        return reply
       } finally {
         if (lastCalls.get(key) === call) lastCalls.delete(key)
       }
@@ -147,6 +150,8 @@ export function rejectedAfter(reply: Reply, rejection: GatewayError): Reply {
   return { kind: 'rejected', rejection, ...provenanceOf(reply) }
 }
 
+/** A disk that hangs must not keep the answer back. */
+const STORED_WITHIN_MS = 1000
 /** avalanchego's result. */
 const DONE = Buffer.from('{}')
 const NOT_FORWARDED: Provenance = { endpoint: null, attempts: 0, cache: 'none', degraded: false, nodeMs: 0 }

@@ -1,10 +1,10 @@
 import type { Clock } from '../../clock.ts'
-import type { AdminCall, AliasRecord, StaleReason } from '../../core/routing/alias.ts'
+import type { AliasRecord, StaleReason } from '../../core/routing/alias.ts'
 import type { Log } from '../../log.ts'
 import type { Board } from '../../state/board.ts'
 import { BEHIND_CALLER, type GatewayError, gatewayError } from '../errors.ts'
 import type { Reply, UpstreamHandler, UpstreamRequest } from '../upstream-request.ts'
-import { createAliasMaker, rejectedAfter } from './admin-alias.ts'
+import { type AliasMakerDeps, createAliasMaker, rejectedAfter } from './admin-alias.ts'
 import { type AliasRoutes, type RouteTarget, UNKNOWN_ROUTE } from './route.ts'
 
 /**
@@ -23,8 +23,8 @@ export interface AliasesDeps {
   readonly board: Pick<Board, 'entry'>
   /** `null` if the endpoint no longer exists. */
   readonly rpcPathOf: (network: string, endpoint: string) => string | null
-  readonly store: { saveAlias(alias: AliasRecord): void; adminCall(call: AdminCall): void }
-  readonly clock: Pick<Clock, 'now' | 'monotonic'>
+  readonly store: AliasMakerDeps['store'] & { saveAlias(alias: AliasRecord): void }
+  readonly clock: Pick<Clock, 'now' | 'monotonic' | 'sleep'>
   readonly log: Log
 }
 
