@@ -61,7 +61,9 @@ export function readEnvelope(body: unknown, answer: NodeAnswer, call: Call): Rea
 function readError(error: unknown, { retryAfterMs }: NodeAnswer): Failure {
   if (!isObject(error)) return { kind: 'malformed', what: 'error is not an object' }
   const { code, message } = error
-  if (RATE_LIMIT_CODES.has(code)) return { kind: 'rate-limited', retryAfterMs }
+  if (RATE_LIMIT_CODES.has(code) || (typeof message === 'string' && RATE_LIMIT_WORDS.test(message))) {
+    return { kind: 'rate-limited', retryAfterMs }
+  }
   return {
     kind: 'rpc',
     // Codes are integers. Any other code could put arbitrary text of the node into our messages.
@@ -69,6 +71,12 @@ function readError(error: unknown, { retryAfterMs }: NodeAnswer): Failure {
     message: typeof message === 'string' ? printable(message) : '',
   }
 }
+
+/**
+ * Providers also limit the rate under codes of their own. Not for the gateway: a contract that a caller calls may revert
+ * with such words.
+ */
+const RATE_LIMIT_WORDS = /\brate.?limit|too many requests|\brequests? (?:limit|per)\b/i
 
 /** gorilla/rpc returns -32000 with this text instead of the specified -32601. */
 export function isUnknownMethod(failure: Failure): boolean {

@@ -156,6 +156,17 @@ describe('an answer', () => {
     }
   })
 
+  test.each([
+    [-32016, 'over rate limit'],
+    [-32029, 'Too Many Requests'],
+    [-32007, '50/second request limit reached - reduce calls per second or upgrade your plan'],
+    [-32090, 'Too many requests, reason: call rate limit exhausted, retry in 10s'],
+  ])("with a provider's own code %i for a limit of our rate is no bad answer", (code, message) => {
+    const body = { jsonrpc: '2.0', id: 1, error: { code, message } }
+
+    expect(failureOf(ask({ body }))).toEqual({ kind: 'rate-limited', retryAfterMs: null })
+  })
+
   test('with another error counts by its status', () => {
     const body = { jsonrpc: '2.0', id: 1, error: { code: -32000, message: 'no' } }
 
