@@ -772,6 +772,21 @@ describe('multiversx', () => {
     expect(tips.get('wallet', 'multiversx', 1, 'latest')).toBe(1005)
   })
 
+  test.each(['', '"erd_nonce":"1005"', '"erd_nonce":-5'])(
+    'a status without a nonce (%s) is a failed attempt',
+    async (member) => {
+      const a = await startBareNode(sayStatus(200, `{"data":{"status":{${member}}},${CODE}`))
+      const b = await startBareNode(sayStatus(200, `{"data":{"status":{"erd_nonce":1005}},${CODE}`))
+      const shards = [0, 1]
+      const { ask } = await setting(
+        { a, b },
+        { network: MX, endpoints: { a: { shards }, b: { shards, tier: 'fallback' } } },
+      )
+
+      expect(await ask(STATUS)).toMatchObject({ kind: 'rest', endpoint: 'b', height: 1005, attempts: 2 })
+    },
+  )
+
   test('an internal issue of one node is tried elsewhere, and passed on verbatim when they agree', async () => {
     const a = await startBareNode(notFound)
     const b = await startBareNode(notFound)

@@ -64,6 +64,17 @@ async function behind(over: Parameters<typeof setting>[1] = FALLBACK_B) {
   return { a, b, ...rest }
 }
 
+test.each([null, '0x', 'latest', 1002, '1002', {}, `0x${'f'.repeat(18)}`])(
+  'a block number that is none (%j) is a failed attempt',
+  async (answer) => {
+    const a = await startBareNode(() => answer)
+    const b = await startBareNode(at(1002))
+    const { ask } = await setting({ a, b }, FALLBACK_B)
+
+    expect(await ask(BLOCK_NUMBER)).toMatchObject({ kind: 'result', endpoint: 'b', height: 1002, attempts: 2 })
+  },
+)
+
 describe('while no endpoint has the height that a caller has seen', () => {
   test('the block number and blocks by tag repeat the last answer, and say how old it is', async () => {
     const { ask, skip } = await behind()
