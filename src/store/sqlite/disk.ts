@@ -63,8 +63,17 @@ export function refuseNetworkDisk(path: string, typeOf: FileSystemType): void {
   )
 }
 
+/** Not `recursive`: Node loops for ever where a folder that exists refuses new ones with ENOENT, as /proc and autofs do. */
 export function makeDirectoryOf(path: string): void {
-  mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
+  const directory = dirname(path)
+  if (existsSync(directory)) return
+  makeDirectoryOf(directory)
+  try {
+    mkdirSync(directory, { mode: 0o700 })
+  } catch (error) {
+    // Another process may have been faster.
+    if (!existsSync(directory)) throw error
+  }
 }
 
 export function refusedAsReadOnly(path: string): StoreError {
