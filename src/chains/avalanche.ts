@@ -5,7 +5,7 @@ import { evmBlockHash, evmChainId, evmHead } from './ethereum.ts'
 import { readHealthReply } from './health-reply.ts'
 import { type Call, createCall, fail, isRefusal, isUnknownMethod, readEnvelope, statusFailure } from './json-rpc.ts'
 import { isObject, parseJson } from './parse.ts'
-import { ASK_AGAIN_MS, notOffered } from './questions.ts'
+import { isRefused, noteAnswer, noteRefusal, notOffered } from './questions.ts'
 
 /** avalanchego: the health API for liveness, a chain's own JSON-RPC (usually the C-Chain's) for the head. */
 export const avalanche: Chain = {
@@ -33,15 +33,11 @@ type LivenessMethod = NonNullable<ChainMemory['livenessMethod']>
 
 /** Asks for the node's health. Providers, and nodes with `api-health-enabled: false`, do not offer it. */
 function* avalancheLiveness(_target: ChainTarget, _shard: Shard, memory: ChainMemory, now: number): Inquiry<Liveness> {
-  const refusedAt = memory.refusals?.get(HEALTH_PATH)
-  if (refusedAt !== undefined && now - refusedAt < ASK_AGAIN_MS) return NOT_OFFERED
+  if (isRefused(memory, HEALTH_PATH, now)) return NOT_OFFERED
   const reading = yield* askEither(memory)
-  if (reading.ok || !isRefusal(reading.failure)) {
-    memory.refusals?.delete(HEALTH_PATH)
-    return reading
-  }
-  memory.refusals ??= new Map()
-  memory.refusals.set(HEALTH_PATH, now)
+  if (reading.ok) noteAnswer(memory, HEALTH_PATH, now)
+  if (reading.ok || !isRefusal(reading.failure)) return reading
+  noteRefusal(memory, HEALTH_PATH, now)
   return NOT_OFFERED
 }
 

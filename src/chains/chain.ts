@@ -79,6 +79,8 @@ export interface ChainMemory {
   seenHashes: Map<Shard, string> | null
   /** When the node last refused a question that it does not offer, by the question's name, in monotonic time; `null` if never. */
   refusals: Map<string, number> | null
+  /** When it last answered one, likewise. */
+  answers: Map<string, number> | null
   /** The consensus node gets no request before, in monotonic time: it limits our rate. */
   consensusRestsUntil: number
   /** The client that the node named, and when it was asked, in monotonic time; `null` until then. */
@@ -100,6 +102,7 @@ export function newChainMemory(recentBlocks = createRecentBlocks()): ChainMemory
     isChainIdLate: false,
     seenHashes: null,
     refusals: null,
+    answers: null,
     consensusRestsUntil: Number.NEGATIVE_INFINITY,
     client: null,
     lastId: 0,

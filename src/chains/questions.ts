@@ -4,15 +4,14 @@ import type { ChainMemory, NodeAnswer, NodeRequest, Reading } from './chain.ts'
 import { isRefusal } from './json-rpc.ts'
 
 /**
- * Asks one question about a node's own state, and adds a check. What the node does not offer is requested again after
- * an hour. A check is healthy if it was answered; `markUnhealthy` is for bad news.
+ * Asks one question about a node's own state, and adds a check. A check is healthy if it was answered; `markUnhealthy` is
+ * for bad news.
  */
 export function* ask<T>(
   { name, ask }: Question<T>,
   { memory, now, checks }: Questionnaire,
 ): Generator<NodeRequest, Answer<T>, Reading<NodeAnswer>> {
-  const refusedAt = memory.refusals?.get(name)
-  if (refusedAt !== undefined && now - refusedAt < ASK_AGAIN_MS) {
+  if (isRefused(memory, name, now)) {
     checks.push(notOffered(name))
     return NOT_OFFERED
   }
@@ -21,14 +20,13 @@ export function* ask<T>(
   const reading = answer.ok ? read(answer.value) : answer
   const checkedAt = answer.ok ? answer.value.receivedAt : null
   if (reading.ok) {
-    memory.refusals?.delete(name)
+    noteAnswer(memory, name, now)
     checks.push(newCheck(name, null, checkedAt))
     return { kind: 'told', value: reading.value }
   }
   const { failure } = reading
   if (answer.ok && isRefusal(failure)) {
-    memory.refusals ??= new Map()
-    memory.refusals.set(name, now)
+    noteRefusal(memory, name, now)
     checks.push(notOffered(name))
     return NOT_OFFERED
   }
@@ -93,7 +91,28 @@ export function markUnhealthy(checks: NodeCheck[]): void {
   if (latest !== undefined) checks.push({ ...latest, healthy: false })
 }
 
+/** Whether the node is known not to offer this: it gets the request again after an hour. */
+export function isRefused({ refusals }: ChainMemory, name: string, now: number): boolean {
+  const refusedAt = refusals?.get(name)
+  return refusedAt !== undefined && now - refusedAt < ASK_AGAIN_MS
+}
+
+/** A node that starts refuses for a while what it offers: after an answer, refusals of some minutes mean nothing. */
+export function noteRefusal(memory: ChainMemory, name: string, now: number): void {
+  const answeredAt = memory.answers?.get(name)
+  if (answeredAt !== undefined && now - answeredAt < STARTS_WITHIN_MS) return
+  memory.refusals ??= new Map()
+  memory.refusals.set(name, now)
+}
+
+export function noteAnswer(memory: ChainMemory, name: string, now: number): void {
+  memory.refusals?.delete(name)
+  memory.answers ??= new Map()
+  memory.answers.set(name, now)
+}
+
 export const ASK_AGAIN_MS = 3_600_000
+const STARTS_WITHIN_MS = 600_000
 
 const NOT_OFFERED = { kind: 'not-offered' } as const
 

@@ -241,6 +241,20 @@ describe('a health API that is not offered', () => {
     expect(valueOf(poll([{ body: recorded('avalanche/health-unhealthy') }], HOUR + 1)).healthy).toBe(false)
   })
 
+  test('is requested again with each poll for ten minutes after the node answered, and then after an hour', () => {
+    const MINUTE = 60_000
+    const memory = newChainMemory()
+    const poll = (script: readonly Scripted[], minutes: number) =>
+      inquire(avalanche.liveness(TARGET, null, memory, minutes * MINUTE), script)
+    const missing = [{ body: '404 page not found\n', status: 404 }]
+    poll([{ body: recorded('avalanche/health-unhealthy') }], 0)
+
+    for (const minutes of [1, 5, 9, 10]) expect(valueOf(poll(missing, minutes)).healthy).toBe(true)
+    expect(poll([], 69).requests).toEqual([])
+    expect(valueOf(poll([{ body: recorded('avalanche/health-unhealthy') }], 70)).healthy).toBe(false)
+    expect(poll(missing, 71).requests).toHaveLength(1)
+  })
+
   test('is none that fails', () => {
     expect(failureOf(ask([{ body: '', status: 500 }]))).toEqual({ kind: 'http', status: 500 })
   })

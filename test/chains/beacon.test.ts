@@ -119,6 +119,23 @@ test('that does not offer something gets the request again after an hour', () =>
   expect(ask([READY, SYNCED, PEERS], memory, 3_600_000).requests).toHaveLength(3)
 })
 
+test('that was answering is asked again at once: a proxy refuses while the node behind it starts', () => {
+  const memory = newChainMemory()
+  ask([READY, SYNCED, PEERS], memory, 0)
+  ask(
+    [
+      { body: '', status: 404 },
+      { body: '', status: 404 },
+      { body: '', status: 404 },
+    ],
+    memory,
+    60_000,
+  )
+
+  const { reading } = ask([{ body: '', status: 503 }], memory, 120_000)
+  expect(reading).toMatchObject({ value: { report: { state: 'down' } } })
+})
+
 describe('by the schemas of the Beacon API', () => {
   const schemas = JSON.parse(readFileSync(new URL('../answers/beacon/schemas.json', import.meta.url), 'utf8'))
 
