@@ -12,12 +12,11 @@ import {
 } from '../../core/routing/retry-policy.ts'
 import type { ForwardedAnswer, NodeForwarder } from '../../nodes/forward.ts'
 import type { TransportRequest } from '../../nodes/transport.ts'
-import { answerHeight } from '../caller-heights.ts'
 import type { Slices } from '../json-scan.ts'
 import type { LoopTurns } from '../loop-turns.ts'
-import { chainOperationOf, type NodeReply, type UpstreamRequest } from '../upstream-request.ts'
+import type { NodeReply, UpstreamRequest } from '../upstream-request.ts'
 import { isNullResult, readNodeAnswer, readRestAnswer } from './node-answer.ts'
-import { isRequestedBlock } from './requested-block.ts'
+import { mismatchOf } from './requested-block.ts'
 import type { Upstream } from './upstream.ts'
 
 /** Sends a request to one endpoint, with a timeout of `withinMs`. Never rejects. */
@@ -51,8 +50,8 @@ export async function attempt(
     step = reading.next()
   }
   const read = step.value
-  if (read.reply !== null && !isRequestedBlock(request, read.reply)) return failed(OTHER_BLOCK)
-  if (read.reply !== null && read.result.kind === 'result' && lacksHeight(request, read.reply)) return failed(NO_HEIGHT)
+  const mismatch = read.reply === null ? null : mismatchOf(request, read.reply, read.result.kind === 'result')
+  if (mismatch !== null) return failed(mismatch)
   const attempted = withoutKeys(read, upstream)
   // A missing path that the caller chose is not a fault of the endpoint.
   const isPathMissing = answer.status === 404 && request.to.kind === 'path'
@@ -153,18 +152,6 @@ export function outcomeOf(
   if (step === 'absent') return 'absent'
   if (result.kind === 'result') return 'answered'
   return isRateLimit(operation, result) ? 'rate-limited' : 'node-error'
-}
-
-const OTHER_BLOCK: Failure = {
-  kind: 'malformed',
-  what: 'it is about another block or transaction than the requested one',
-}
-const NO_HEIGHT: Failure = { kind: 'malformed', what: 'it has no height' }
-
-/** Whether the newest height was asked for and is not told: it cannot be compared with what the caller has seen. */
-function lacksHeight(request: UpstreamRequest, reply: NodeReply): boolean {
-  const { name } = chainOperationOf(request)
-  return (name === 'eth_blockNumber' || name === 'network_status') && answerHeight(request, reply) === null
 }
 
 /** A timeout shorter than this does not count against the node. */

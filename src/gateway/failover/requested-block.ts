@@ -1,4 +1,24 @@
+import type { Failure } from '../../core/failure.ts'
+import { answerHeight } from '../caller-heights.ts'
 import { chainOperationOf, type NodeReply, type UpstreamRequest } from '../upstream-request.ts'
+
+/** Why an answer is not what was requested; `null` if it is. */
+export function mismatchOf(request: UpstreamRequest, reply: NodeReply, isResult: boolean): Failure | null {
+  if (!isRequestedBlock(request, reply)) return OTHER_BLOCK
+  return isResult && lacksHeight(request, reply) ? NO_HEIGHT : null
+}
+
+const OTHER_BLOCK: Failure = {
+  kind: 'malformed',
+  what: 'it is about another block or transaction than the requested one',
+}
+const NO_HEIGHT: Failure = { kind: 'malformed', what: 'it has no height' }
+
+/** Without its height, the newest block cannot be compared with what the caller has seen. */
+function lacksHeight(request: UpstreamRequest, reply: NodeReply): boolean {
+  const { name } = chainOperationOf(request)
+  return (name === 'eth_blockNumber' || name === 'network_status') && answerHeight(request, reply) === null
+}
 
 /** Whether an answer is about the requested block or transaction. An answer that does not name its block passes. */
 export function isRequestedBlock(request: UpstreamRequest, reply: NodeReply): boolean {
