@@ -76,6 +76,8 @@ export interface Run {
   to: number
   /** The conditions that it knew at its start. */
   readonly known: ReadonlyMap<EndpointKey, readonly string[]>
+  /** Ids of incidents that a killed daemon had not written. */
+  lost: ReadonlySet<string>
 }
 
 export interface Member {
@@ -145,7 +147,8 @@ export function judge({ runs, fleet, past, outages, begun }: Played): TimelineOu
   const seconds = (at: number) => `${((at - begun) / 1000).toFixed(1)} s`
   const faults: FaultOutcome[] = []
   const excused: { readonly key: EndpointKey; readonly from: number; readonly until: number }[] = []
-  const incidents = new Map(runs.flatMap(({ stage }) => stage.incidents()).map((one) => [one.id, one]))
+  const written = runs.flatMap(({ stage, lost }) => stage.incidents().filter(({ id }) => !lost.has(id)))
+  const incidents = new Map(written.map((one) => [one.id, one]))
   const of = (key: EndpointKey) => [...incidents.values()].filter((one) => keyOf(one) === key)
 
   for (const { fault, key, run: number, since, until, visibleAt } of past) {

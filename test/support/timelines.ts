@@ -48,6 +48,8 @@ interface PlannedStop {
 /** Slow also where polls are a second apart. */
 const SLOW_MS = 700
 
+const NOTHING: ReadonlySet<string> = new Set()
+
 const UNSEEN = { until: null, visibleAt: null, lastAt: null }
 
 /** How long an episode lasts at most, and how long all are well after it, in polls. */
@@ -75,7 +77,7 @@ export async function play(timeline: Timeline, look: (stage: Stage) => void = ()
   let stage = createStage({ networks: configured() })
   const { world, clock } = stage
   const begun = clock.now()
-  const runs: Run[] = [{ stage, from: begun, to: Number.POSITIVE_INFINITY, known: new Map() }]
+  const runs: Run[] = [{ stage, from: begun, to: Number.POSITIVE_INFINITY, known: new Map(), lost: NOTHING }]
   /** While no daemon runs. */
   let saved: Saved | null = null
 
@@ -165,6 +167,8 @@ export async function play(timeline: Timeline, look: (stage: Stage) => void = ()
     if (!kills) stage.killed()
     const run = runs.at(-1) as Run
     run.to = clock.now()
+    const written = new Set(saved.incidents.map(({ id }) => id))
+    run.lost = new Set(stage.incidents().flatMap(({ id }) => (written.has(id) ? [] : id)))
     for (const one of ill.values()) past.push({ ...one })
   }
 
@@ -176,7 +180,7 @@ export async function play(timeline: Timeline, look: (stage: Stage) => void = ()
     saved = null
     const there = fleet.filter(({ key }) => ill.get(key)?.fault.kind !== 'removed')
     const known = new Map(there.map(({ key }) => [key, stage.codes(key)]))
-    runs.push({ stage, from: clock.now(), to: Number.POSITIVE_INFINITY, known })
+    runs.push({ stage, from: clock.now(), to: Number.POSITIVE_INFINITY, known, lost: NOTHING })
   }
 
   for (const episode of timeline.episodes) {
