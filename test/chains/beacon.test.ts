@@ -119,7 +119,7 @@ test('that does not offer something gets the request again after an hour', () =>
   expect(ask([READY, SYNCED, PEERS], memory, 3_600_000).requests).toHaveLength(3)
 })
 
-test('that was answering is asked again at once: a proxy refuses while the node behind it starts', () => {
+test('that was answering gets the request again at once: a proxy refuses while the node behind it starts', () => {
   const memory = newChainMemory()
   ask([READY, SYNCED, PEERS], memory, 0)
   ask(
