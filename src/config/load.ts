@@ -80,8 +80,7 @@ function storeProblems(path: string | undefined, baseDir: string): readonly Prob
   if (path === undefined || path === ':memory:') return []
   const problem = (message: string) => [{ path: 'store.path', message }]
   try {
-    const stat = statSync(resolvePath(baseDir, path), { throwIfNoEntry: false })
-    return stat?.isDirectory() ? problem('is a folder, expected a file') : []
+    return statSync(resolvePath(baseDir, path)).isDirectory() ? problem('is a folder, expected a file') : []
   } catch (error) {
     // A folder that this user may not enter is no error of the file: the daemon may run as another user.
     return errorCode(error) === 'ENOTDIR' ? problem('is inside of a file, expected a folder') : []
