@@ -33,6 +33,9 @@ export function createEventStream({ board, incidents, clock, writers, scopes }: 
   const listeners = new Set<Listener>()
   const changeLog = createChangeLog()
   const collector = createChangeCollector({ board, incidents, clock, onChange: scheduleFlush })
+  /** The whole board since the latest event, for clients that join at the same time, as after a restart. */
+  let complete = oncePerAudience(first)
+  let completeUntil = Number.NEGATIVE_INFINITY
   let pauseMs = SHORTEST_PAUSE_MS
   let flushTimer: Timer | null = null
   let beatTimer: Timer | null = null
@@ -51,6 +54,16 @@ export function createEventStream({ board, incidents, clock, writers, scopes }: 
     for (const timer of [flushTimer, beatTimer, lingerTimer]) timer?.cancel()
     flushTimer = beatTimer = lingerTimer = null
     changeLog.forget()
+    completeUntil = Number.NEGATIVE_INFINITY
+  }
+
+  function completeFor(audience: Audience): Buffer {
+    const now = clock.monotonic()
+    if (now >= completeUntil) {
+      complete = oncePerAudience(first)
+      completeUntil = now + SHORTEST_PAUSE_MS
+    }
+    return complete(audience)
   }
 
   function scheduleFlush(): void {
@@ -63,10 +76,11 @@ export function createEventStream({ board, incidents, clock, writers, scopes }: 
     const changes = collector.take()
     if (changes === null) return
     changeLog.add(changes)
+    completeUntil = Number.NEGATIVE_INFINITY
     const started = clock.monotonic()
-    const text = oncePerAudience((audience) => message(audience, changes))
+    const bytes = oncePerAudience((audience) => message(audience, changes))
     for (const listener of listeners) {
-      if (listener.missed === null) send(listener, text(listener.client.audience))
+      if (listener.missed === null) send(listener, bytes(listener.client.audience))
       else merge(listener.missed, changes)
     }
     pauseMs = Math.min(LONGEST_PAUSE_MS, Math.max(SHORTEST_PAUSE_MS, PAUSE_PER_COST * (clock.monotonic() - started)))
@@ -75,9 +89,9 @@ export function createEventStream({ board, incidents, clock, writers, scopes }: 
   function beat(): void {
     beatTimer = clock.after(BEAT_MS, beat)
     flush()
-    const text = oncePerAudience((audience) => `: alive\n${statusEvent(audience, noChanges())}\n`)
+    const bytes = oncePerAudience((audience) => `: alive\n${statusEvent(audience, noChanges())}\n`)
     for (const listener of listeners) {
-      if (listener.missed === null) send(listener, text(listener.client.audience))
+      if (listener.missed === null) send(listener, bytes(listener.client.audience))
       else if (clock.monotonic() - listener.blockedSince > PATIENCE_MS) {
         leave(listener)
         listener.client.end()
@@ -85,8 +99,8 @@ export function createEventStream({ board, incidents, clock, writers, scopes }: 
     }
   }
 
-  function send(listener: Listener, text: string): void {
-    if (listener.client.write(text)) return
+  function send(listener: Listener, bytes: Buffer): void {
+    if (listener.client.write(bytes)) return
     listener.missed = noChanges()
     listener.blockedSince = clock.monotonic()
   }
@@ -101,6 +115,10 @@ export function createEventStream({ board, incidents, clock, writers, scopes }: 
     if (concernsBoard(changes) || events.length === 0) events.unshift(statusEvent(audience, changes))
     const before = events.slice(0, -1).map((event) => `${event}\n`)
     return `${before.join('')}id: ${changeLog.latestId()}\n${events.at(-1)}\n`
+  }
+
+  function first(audience: Audience, changes: Changes = changeLog.since(null)): string {
+    return `retry: 2000\n${message(audience, changes)}`
   }
 
   function statusEvent(audience: Audience, changes: Changes): string {
@@ -120,13 +138,14 @@ export function createEventStream({ board, incidents, clock, writers, scopes }: 
       follow()
       const listener: Listener = { client, missed: null, blockedSince: 0 }
       listeners.add(listener)
-      send(listener, `retry: 2000\n${message(client.audience, changeLog.since(lastEventId))}`)
+      const missed = changeLog.since(lastEventId)
+      send(listener, missed.all ? completeFor(client.audience) : Buffer.from(first(client.audience, missed)))
       return {
         drained(): void {
           const { missed } = listener
           if (missed === null || !listeners.has(listener)) return
           listener.missed = null
-          if (!isEmpty(missed)) send(listener, message(client.audience, missed))
+          if (!isEmpty(missed)) send(listener, Buffer.from(message(client.audience, missed)))
         },
         leave: () => leave(listener),
       }
@@ -148,7 +167,7 @@ export interface EventClient {
   /** `null` for a client with the token. */
   readonly address: string | null
   /** `false` if the buffers are full; the client calls `drained` when they are empty again. */
-  write(text: string): boolean
+  write(bytes: Buffer): boolean
   end(): void
 }
 
@@ -187,11 +206,12 @@ function incidentEvent(audience: Audience, incident: Incident): string {
   return `event: incident\ndata: ${JSON.stringify(incidentSummary(incident, audience))}\n`
 }
 
-function oncePerAudience(write: (audience: Audience) => string): (audience: Audience) => string {
-  const written = new Map<Audience, string>()
+/** Bytes, because many clients share them: each would encode and keep a text of its own. */
+function oncePerAudience(write: (audience: Audience) => string): (audience: Audience) => Buffer {
+  const written = new Map<Audience, Buffer>()
   return (audience) => {
-    const text = written.get(audience) ?? write(audience)
-    written.set(audience, text)
-    return text
+    const bytes = written.get(audience) ?? Buffer.from(write(audience))
+    written.set(audience, bytes)
+    return bytes
   }
 }

@@ -53,10 +53,10 @@ export function registerEvents(app: App, { events, metrics, connections, hasToke
       {
         audience: request.audience,
         address: hasToken && request.audience === 'private' ? null : clientAddress(request),
-        write(text) {
+        write(bytes) {
           if (!isOpen) openStream(reply)
           isOpen = true
-          return raw.write(text)
+          return raw.write(bytes)
         },
         // Destroyed, because `end` would keep the buffers of a client that does not read.
         end: () => raw.destroy(),

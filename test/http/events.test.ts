@@ -32,6 +32,26 @@ describe('the event stream', () => {
     expect(second?.data.networks[0]?.endpoints[0]?.state).toBe('up')
   })
 
+  test('writes the board once for all clients that join at the same time, each of which gets every later change', async () => {
+    const { stream, world, clock } = board()
+    const [one, two, later, late] = [listen('private'), listen('private'), listen('public'), listen('private')]
+    stream.join(one, null)
+    await world.poll(OWN)
+    stream.join(two, null)
+    stream.join(later, null)
+    await clock.advance(250)
+    stream.join(late, null)
+
+    expect(two.written[0]).toBe(one.written[0])
+    expect(later.written[0]).not.toBe(one.written[0])
+    for (const client of [one, two, later]) expect(names(client.events()[1])).toEqual(['avalanche/own-1'])
+    expect(late.events()[0]?.data.networks[0]?.endpoints[0]?.state).toBe('up')
+    await clock.advance(4000)
+    const last = listen('private')
+    stream.join(last, null)
+    expect(last.events()[0]?.data.generated_at).not.toBe(late.events()[0]?.data.generated_at)
+  })
+
   test('resumes with exactly what a client missed', async () => {
     const { stream, world, clock } = board()
     const before = listen('private')
@@ -353,19 +373,23 @@ function listen(
 ): EventClient & {
   full: boolean
   ended: boolean
+  readonly written: readonly Buffer[]
   events(): Event[]
   incidents(): IncidentSummaryView[]
   lastId(): string | null
   text(): string
 } {
+  const written: Buffer[] = []
   const texts: string[] = []
   return {
     audience,
     address,
+    written,
     full: false,
     ended: false,
-    write(text) {
-      texts.push(text)
+    write(bytes) {
+      written.push(bytes)
+      texts.push(String(bytes))
       return !this.full
     },
     end() {
