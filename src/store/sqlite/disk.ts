@@ -63,7 +63,7 @@ export function refuseNetworkDisk(path: string, typeOf: FileSystemType): void {
   )
 }
 
-/** Not `recursive`: Node loops for ever where a folder that exists refuses new ones with ENOENT, as /proc and autofs do. */
+/** Not `recursive`: Node loops for ever where a folder that exists refuses new ones with ENOENT, as /proc does. */
 export function makeDirectoryOf(path: string): void {
   const directory = dirname(path)
   if (existsSync(directory)) return
