@@ -12,6 +12,9 @@ export interface Sample {
   readonly value: readonly [number, string]
 }
 
+/** Without it, a query without an answer would wait for five minutes. */
+const LONGEST_QUERY_MS = 30_000
+
 /** A real Prometheus in its own folder. */
 export interface Prometheus {
   readonly url: string
@@ -64,10 +67,16 @@ export async function startPrometheus({ files, flags = [] }: PrometheusOptions):
   await until(isReady, `Prometheus is ready: ${log}`, 60_000)
 
   async function ask<Result>(path: string, parameters: Record<string, string>): Promise<readonly Result[]> {
-    const answer = await fetch(`${url}/api/v1/${path}`, { method: 'POST', body: new URLSearchParams(parameters) })
-    const body = (await answer.json()) as { status: string; error?: string; data: { result: Result[] } }
-    if (body.status !== 'success') throw new Error(`${parameters.query}: ${body.error}`)
-    return body.data.result
+    const body = new URLSearchParams(parameters)
+    const signal = AbortSignal.timeout(LONGEST_QUERY_MS)
+    const answer = await fetch(`${url}/api/v1/${path}`, { method: 'POST', body, signal })
+    const { status, error, data } = (await answer.json()) as {
+      status: string
+      error?: string
+      data: { result: Result[] }
+    }
+    if (status !== 'success') throw new Error(`${parameters.query}: ${error}`)
+    return data.result
   }
 
   return {
