@@ -1,5 +1,5 @@
 import type { Failure } from '../core/failure.ts'
-import { RATE_LIMIT_CODES } from '../core/routing/retry-policy.ts'
+import { RATE_LIMIT_CODES, RATE_LIMIT_WORDS } from '../core/routing/retry-policy.ts'
 import type { ChainMemory, NodeAnswer, NodeRequest, Reading } from './chain.ts'
 import { isObject, parseJson, printable } from './parse.ts'
 
@@ -71,12 +71,6 @@ function readError(error: unknown, { retryAfterMs }: NodeAnswer): Failure {
     message: typeof message === 'string' ? printable(message) : '',
   }
 }
-
-/**
- * Providers also limit the rate under codes of their own. Not for the gateway: a contract that a caller calls may revert
- * with such words.
- */
-const RATE_LIMIT_WORDS = /\brate.?limit|too many requests|\brequests? (?:limit|per)\b/i
 
 /** gorilla/rpc returns -32000 with this text instead of the specified -32601. */
 export function isUnknownMethod(failure: Failure): boolean {

@@ -83,6 +83,12 @@ const ABSENT_WORDS =
 /** EIP-1474 "limit exceeded", codes that providers use instead, and MultiversX's words. */
 export const RATE_LIMIT_CODES: ReadonlySet<unknown> = new Set([-32_005, -32_097, 429, 'system_busy', 'rate_limited'])
 
+/**
+ * Providers also limit the rate under codes of their own. For checks alone: a contract that a caller of the gateway calls
+ * may revert with such words.
+ */
+export const RATE_LIMIT_WORDS = /\brate.?limit|too many requests|\brequests? (?:limit|per)\b/i
+
 /** Whether the node rate-limits the gateway. Some nodes also use -32005 for a query that requests too much at once. */
 export function isRateLimit(operation: Operation, { code, message }: NodeError): boolean {
   return RATE_LIMIT_CODES.has(code) && (code !== -32_005 || !mayBeLarge(operation) || RATE_WORDS.test(message))
@@ -93,6 +99,7 @@ export function mayBeLarge({ name }: Operation): boolean {
   return name === 'other' || name === 'alias'
 }
 
+/** Wider than `RATE_LIMIT_WORDS`, because the code already tells of a limit. */
 const RATE_WORDS = /rate|per second|per day|daily|too many requests|throttl|capacity|quota|compute units/i
 
 /** Whether this node or the provider's plan lacks the method; other endpoints may have it. */
