@@ -28,7 +28,7 @@ export function isRequestedBlock(request: UpstreamRequest, reply: NodeReply): bo
   if (reply.kind === 'rest') {
     if (name === 'block_by_nonce') {
       if (need.kind !== 'height') return true
-      return isSame(reply.body, NONCE, need.height) && isSame(reply.body, SHARD, need.shard ?? '')
+      return isSame(reply.body, NONCE, need.height) && (need.shard === null || isSame(reply.body, SHARD, need.shard))
     }
     const hash = name === 'block_by_hash' && to.kind === 'path' ? PATH_HASH.exec(to.path)?.[1] : undefined
     return hash === undefined || isSame(reply.body, REST_HASH, hash)
