@@ -99,7 +99,7 @@ export function mayBeLarge({ name }: Operation): boolean {
   return name === 'other' || name === 'alias'
 }
 
-/** Wider than `RATE_LIMIT_WORDS`, because the code already tells of a limit. */
+/** Wider than `RATE_LIMIT_WORDS`, because the code already names a limit. */
 const RATE_WORDS = /rate|per second|per day|daily|too many requests|throttl|capacity|quota|compute units/i
 
 /** Whether this node or the provider's plan lacks the method; other endpoints may have it. */
