@@ -79,6 +79,7 @@ async function open(
         tls: { ca: null, insecure: false },
         rpcPath,
         kind: 'proxy' as const,
+        chainId: of.chainId,
       })),
       cacheMaxBytes: 2 ** 20,
       finalDepths: new Map(),

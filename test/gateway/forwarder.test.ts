@@ -529,7 +529,7 @@ describe('never', () => {
   })
 
   test('one with an unverified network', async () => {
-    const a = await startBareNode(() => '0x5')
+    const a = await startBareNode(() => '0x1')
     const { ask, poll } = await setting({ a }, { network: { chainId: 1 }, polled: false })
 
     expect(textOf(await ask())).toBe('no-endpoint')

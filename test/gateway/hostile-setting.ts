@@ -149,6 +149,7 @@ export async function openHostile(options: HostileOptions = {}): Promise<Hostile
         tls: { ca: null, insecure: false },
         rpcPath: of.family === 'avalanche' ? '/ext/bc/C/rpc' : '/',
         kind: 'proxy' as const,
+        chainId: of.chainId,
       })),
       cacheMaxBytes: options.cacheMaxBytes ?? 2 ** 20,
       finalDepths: new Map(),

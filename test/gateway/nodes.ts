@@ -127,6 +127,7 @@ export async function setting(
       tls: { ca: null, insecure: false },
       rpcPath: '/',
       kind: endpoints[of.name]?.kind ?? 'proxy',
+      chainId: chain.chainId,
     })),
   )
 

@@ -94,6 +94,18 @@ describe('an endpoint that answers with another block', () => {
     expect(attempts).toEqual(['a bad-answer', 'b answered'])
   })
 
+  test.each(['0x5', null, 'mainnet'])('or with chain id %j, if another one is configured, has failed', async (id) => {
+    const a = await startBareNode(() => id)
+    const b = await startBareNode(() => '0x1')
+    const { ask, attempts } = await setting(
+      { a, b },
+      { network: { chainId: 1 }, endpoints: { b: { tier: 'fallback' } } },
+    )
+
+    expect(await ask({})).toMatchObject({ kind: 'result', endpoint: 'b', attempts: 2 })
+    expect(attempts).toEqual(['a bad-answer', 'b answered'])
+  })
+
   test('and stands alone: the request fails, and its breaker opens', async () => {
     const a = await startBareNode(() => ({ hash: OTHER, blockNumber: '0x1' }))
     const { ask, doubted } = await setting({ a })

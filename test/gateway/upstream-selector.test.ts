@@ -38,6 +38,7 @@ async function setting(names: readonly string[], over: Partial<Network> = {}, fa
       tls: { ca: null, insecure: false },
       rpcPath: '/',
       kind: 'proxy',
+      chainId: null,
     })),
   )
   await world.pollAll()

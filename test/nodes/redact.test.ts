@@ -72,7 +72,9 @@ test('parts of fewer than four characters are shown, in responses of the gateway
   const location = (key: string) => ({ ...LOCATION, rpcPath: '', headers: { 'x-api-key': new Secret(key) } })
   const shown = (key: string) => createRedact(location(key))(`no ${key} here`)
   const gateway = (key: string) =>
-    new Upstream({ ...location(key), endpoint: endpoint('a'), kind: 'proxy' }).redactJson(`["no ${key}"]`)
+    new Upstream({ ...location(key), endpoint: endpoint('a'), kind: 'proxy', chainId: null }).redactJson(
+      `["no ${key}"]`,
+    )
 
   expect([shown('k3y'), shown('k3yz')]).toEqual(['no k3y here', 'no [redacted] here'])
   expect([gateway('k3y-7f3a90c'), gateway('k3y-7f3a90cc')]).toEqual(['["no k3y-7f3a90c"]', '["no [redacted]"]'])

@@ -50,7 +50,8 @@ export async function attempt(
     step = reading.next()
   }
   const read = step.value
-  const mismatch = read.reply === null ? null : mismatchOf(request, read.reply, read.result.kind === 'result')
+  const mismatch =
+    read.reply === null ? null : mismatchOf(request, read.reply, read.result.kind === 'result', upstream.target.chainId)
   if (mismatch !== null) return failed(mismatch)
   const attempted = withoutKeys(read, upstream)
   // A missing path that the caller chose is not a fault of the endpoint.

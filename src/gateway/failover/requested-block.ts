@@ -3,9 +3,15 @@ import { answerHeight } from '../caller-heights.ts'
 import { chainOperationOf, type NodeReply, type UpstreamRequest } from '../upstream-request.ts'
 
 /** Why an answer is not what was requested; `null` if it is. */
-export function mismatchOf(request: UpstreamRequest, reply: NodeReply, isResult: boolean): Failure | null {
+export function mismatchOf(
+  request: UpstreamRequest,
+  reply: NodeReply,
+  isResult: boolean,
+  chainId: number | null,
+): Failure | null {
   if (!isRequestedBlock(request, reply)) return OTHER_BLOCK
-  return isResult && lacksHeight(request, reply) ? NO_HEIGHT : null
+  if (isResult && lacksHeight(request, reply)) return NO_HEIGHT
+  return chainId === null ? null : otherChain(request, reply, chainId)
 }
 
 const OTHER_BLOCK: Failure = {
@@ -19,6 +25,17 @@ function lacksHeight(request: UpstreamRequest, reply: NodeReply): boolean {
   const { name } = chainOperationOf(request)
   return (name === 'eth_blockNumber' || name === 'network_status') && answerHeight(request, reply) === null
 }
+
+/** Clients sign for the chain id that they are given. `net_version` is another number on some chains. */
+function otherChain(request: UpstreamRequest, reply: NodeReply, expected: number): Failure | null {
+  if (reply.kind !== 'result' || chainOperationOf(request).name !== 'eth_chainId') return null
+  const actual = QUANTITY.exec(reply.result.toString('latin1', 0, 100))?.[1]
+  if (actual === undefined) return NO_CHAIN_ID
+  return Number(actual) === expected ? null : { kind: 'wrong-network', expected, actual }
+}
+
+const QUANTITY = /^\s*"(0x[0-9a-fA-F]{1,64})"/
+const NO_CHAIN_ID: Failure = { kind: 'malformed', what: 'eth_chainId is not a quantity' }
 
 /** Whether an answer is about the requested block or transaction. An answer that does not name its block passes. */
 export function isRequestedBlock(request: UpstreamRequest, reply: NodeReply): boolean {

@@ -51,7 +51,7 @@ export class Upstream {
   /** Equal for upstreams that reach the same node in the same way. Contains secrets. */
   get fingerprint(): string {
     const { origin, connectionKey } = this.address
-    const { rpcPath, kind, endpoint } = this.target
+    const { rpcPath, kind, endpoint, chainId } = this.target
     return JSON.stringify([
       origin,
       connectionKey,
@@ -60,6 +60,7 @@ export class Upstream {
       rpcPath,
       kind,
       endpoint.shards,
+      chainId,
     ])
   }
 
@@ -113,6 +114,8 @@ export interface UpstreamTarget extends NodeLocation {
   readonly endpoint: Endpoint
   readonly rpcPath: string
   readonly kind: 'proxy' | 'observer'
+  /** `null` if none is configured. */
+  readonly chainId: number | null
 }
 
 export interface RankedUpstream {
