@@ -9,15 +9,18 @@ import type { UnixMs } from '../time.ts'
  */
 export function createFirstRound(endpoints: readonly Polled[]) {
   const intervals = endpoints.map(({ intervalMs }) => intervalMs)
-  const shortestMs = Math.min(...intervals)
   const unpolled = new Map(endpoints.map((endpoint) => [endpoint.name, endpoint]))
   /** How many of these have a head on the shard. */
   const counts = new Map<Shard, number>()
   for (const endpoint of endpoints) count(endpoint, 1)
-  let unpolledUntil: UnixMs | null = null
   /** Those of the earlier run that were not polled yet. */
   const awaited = new Set<string>()
-  let awaitedUntil = Number.NEGATIVE_INFINITY
+  let until: UnixMs | null = null
+
+  function begin(at: UnixMs): UnixMs {
+    until ??= at + Math.min(2 * Math.max(...intervals), MOST_INTERVALS * Math.min(...intervals))
+    return until
+  }
 
   function count({ checks, shards }: Polled, by: number): void {
     if (!checks.includes('head')) return
@@ -27,24 +30,21 @@ export function createFirstRound(endpoints: readonly Polled[]) {
   return {
     wait(name: string, now: UnixMs): void {
       awaited.add(name)
-      awaitedUntil = now + 2 * shortestMs
+      begin(now)
     },
     polled(name: string, at: UnixMs): void {
       awaited.delete(name)
       const endpoint = unpolled.get(name)
       if (endpoint !== undefined && unpolled.delete(name)) count(endpoint, -1)
-      if (unpolled.size === 0) return
-      unpolledUntil ??= at + Math.min(2 * Math.max(...intervals), MOST_INTERVALS * shortestMs)
-      if (at <= unpolledUntil) return
+      if (unpolled.size === 0 || at <= begin(at)) return
       unpolled.clear()
       counts.clear()
     },
-    isOver: (now: UnixMs) => awaited.size === 0 || now > awaitedUntil,
+    isOver: (now: UnixMs) => awaited.size === 0 || until === null || now > until,
     /** Number of endpoints of the shard that may still decide what those polled so far do not agree on. */
     unpolled: (shard: Shard) => counts.get(shard) ?? 0,
     shift(ms: number): void {
-      awaitedUntil += ms
-      if (unpolledUntil !== null) unpolledUntil += ms
+      if (until !== null) until += ms
     },
   }
 }
