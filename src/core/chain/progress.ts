@@ -94,10 +94,10 @@ export function createProgress({ reference, pace, answering, options }: Progress
 
     updateLeader,
 
-    isStalled({ head: { height }, advancedAt }) {
+    isStalled({ highest, advancedAt }) {
       const agreed = reference.current
-      const byLeader = leader !== null && leader.height > height ? leader.advancedAt : Number.NEGATIVE_INFINITY
-      const byAll = agreed !== null && agreed.height > height ? agreed.advancedAt : Number.NEGATIVE_INFINITY
+      const byLeader = leader !== null && leader.height > highest ? leader.advancedAt : Number.NEGATIVE_INFINITY
+      const byAll = agreed !== null && agreed.height > highest ? agreed.advancedAt : Number.NEGATIVE_INFINITY
       return Math.max(byLeader, byAll) - Math.max(advancedAt, stoodAt) >= options.stallMs
     },
 
