@@ -14,6 +14,7 @@ function scene(names: readonly string[]) {
     unpolled: () => 0,
     agreedHeight: () => height,
     slackBlocks: () => 3,
+    settleMs: () => 1,
     maxBacktrackBlocks: () => 100,
     maxWaitMs: () => 20_000,
   })

@@ -231,7 +231,7 @@ describe('a minority', () => {
     let poll = 0
     const top = () => stage.height('ethereum')
     // In every third poll its newest block is one that is replaced later.
-    stage.set(key('c'), { branch: () => (poll++ % 6 === 0 ? { from: top(), name: `uncle${top()}` } : null) })
+    stage.set(key('c'), { branch: () => (poll++ % 6 === 0 ? [{ from: top(), name: `uncle${top()}` }] : []) })
 
     await stage.pass(HOUR)
 
@@ -253,7 +253,7 @@ describe('a minority', () => {
         poll += 2
         return now()?.behind ?? 0
       },
-      branch: () => (now()?.loses ? { from: stage.height('ethereum'), name: `lost${poll}` } : null),
+      branch: () => (now()?.loses ? [{ from: stage.height('ethereum'), name: `lost${poll}` }] : []),
     })
     await stage.pass(2 * HOUR)
 

@@ -24,6 +24,104 @@ const KNOWN: Readonly<Record<string, Timeline>> = {
     ],
     seed: 1_083_997_753,
   },
+  'a liar that climbs, one poll after a restart, while the third endpoint was not polled yet': {
+    networks: [
+      {
+        endpoints: 3,
+        blockTimeMs: 2000,
+        intervalsMs: [2000, 4000, 1000],
+        oneHost: false,
+        failAfter: 2,
+        recoverAfter: 1,
+      },
+      { endpoints: 2, blockTimeMs: 2000, intervalsMs: [1500], oneHost: false, failAfter: 3, recoverAfter: 2 },
+      { endpoints: 1, blockTimeMs: 400, intervalsMs: [1000], oneHost: false, failAfter: 3, recoverAfter: 4 },
+    ],
+    episodes: [
+      {
+        kind: 'faults',
+        faults: [{ kind: 'creeping-liar', of: 2, begin: 5, polls: 33, size: 58 }],
+        stops: [
+          { at: 12, polls: 30, kills: true },
+          { at: 8, polls: 0, kills: true },
+        ],
+      },
+    ],
+    seed: 1934332569,
+  },
+  'blocks that are replaced at each of five nodes at another moment, where one poll decides': {
+    networks: [
+      {
+        endpoints: 5,
+        blockTimeMs: 60000,
+        intervalsMs: [2000, 2000, 2000],
+        oneHost: true,
+        failAfter: 1,
+        recoverAfter: 2,
+      },
+      { endpoints: 1, blockTimeMs: 400, intervalsMs: [1500], oneHost: true, failAfter: 3, recoverAfter: 1 },
+    ],
+    episodes: [
+      {
+        kind: 'faults',
+        faults: [],
+        stops: [{ at: 18, polls: 0, kills: false }],
+        halt: null,
+        replacement: { network: 2, at: 6, depth: 2 },
+      },
+    ],
+    seed: 302776486,
+  },
+  'replaced blocks at one of two nodes, of which the other one fails before it has them': {
+    networks: [{ endpoints: 2, blockTimeMs: 400, intervalsMs: [1000], oneHost: false, failAfter: 4, recoverAfter: 4 }],
+    episodes: [
+      {
+        kind: 'faults',
+        faults: [],
+        stops: [],
+        halt: { network: 0, at: 8, polls: 27 },
+        replacement: { network: 2, at: 34, depth: 0 },
+      },
+      {
+        kind: 'faults',
+        faults: [{ kind: 'timeout', of: 0, begin: 5, polls: 6, size: 115 }],
+        stops: [],
+        halt: null,
+        replacement: { network: 2, at: 4, depth: 4 },
+      },
+    ],
+    seed: 557327406,
+  },
+  'a restart on a halted chain, where a node reports a block less twice in a row': {
+    networks: [
+      {
+        endpoints: 5,
+        blockTimeMs: 12000,
+        intervalsMs: [60000, 22500, 30000],
+        oneHost: false,
+        failAfter: 2,
+        recoverAfter: 2,
+      },
+      {
+        endpoints: 1,
+        blockTimeMs: 400,
+        intervalsMs: [60000, 22500, 22500],
+        oneHost: true,
+        failAfter: 1,
+        recoverAfter: 3,
+      },
+    ],
+    episodes: [
+      {
+        kind: 'faults',
+        faults: [],
+        stops: [{ at: 4, polls: 4, kills: true }],
+        halt: { network: 2, at: 1, polls: 23 },
+        replacement: null,
+      },
+    ],
+    seed: 2136735499,
+  },
 }
 
 test.each(Object.entries(KNOWN))('%s', async (_, timeline) => {

@@ -30,7 +30,8 @@ export interface Node {
   readonly behind?: number | (() => number)
   /** Its head stays at this height. */
   readonly stuckAt?: number
-  readonly branch?: Branch | (() => Branch | null)
+  /** Of several that have a height, the last. */
+  readonly branch?: Branch | (() => readonly Branch[])
   /** Instead of any answer. */
   readonly failure?: Failure | (() => Failure | null)
   /** Only this shard is ill; the others are well. */
@@ -241,8 +242,8 @@ export function createStage(options: StageOptions = {}): Stage {
   }
 
   function hashAt(node: Node, shard: Shard, at: number): string {
-    const branch = typeof node.branch === 'function' ? node.branch() : node.branch
-    return `0x${branch && at >= branch.from ? branch.name : ''}${shard ?? ''}.${at}`
+    const branches = typeof node.branch === 'function' ? node.branch() : node.branch ? [node.branch] : []
+    return `0x${branches.findLast(({ from }) => at >= from)?.name ?? ''}${shard ?? ''}.${at}`
   }
 
   function startsOf(key: EndpointKey): number[] {

@@ -133,16 +133,24 @@ export interface TimelineOutcome {
   readonly wrongs: readonly string[]
 }
 
+export interface Halt {
+  readonly name: string
+  readonly since: number
+  until: number
+  readonly wrongs: string[]
+}
+
 interface Played {
   readonly runs: readonly Run[]
   readonly fleet: readonly Member[]
   readonly past: readonly Ill[]
   readonly outages: readonly { readonly since: number; readonly until: number }[]
+  readonly halts: readonly Halt[]
   readonly begun: number
 }
 
 /** Compares what the daemons said with what was true. */
-export function judge({ runs, fleet, past, outages, begun }: Played): TimelineOutcome {
+export function judge({ runs, fleet, past, outages, halts, begun }: Played): TimelineOutcome {
   const wrongs: string[] = []
   const seconds = (at: number) => `${((at - begun) / 1000).toFixed(1)} s`
   const faults: FaultOutcome[] = []
@@ -224,9 +232,23 @@ export function judge({ runs, fleet, past, outages, begun }: Played): TimelineOu
       wrongs.push(`${key} was called ${verdict} (${codes.join(', ')}) at ${seconds(at)} though well`)
   for (const incident of incidents.values()) {
     const key = keyOf(incident)
+    const isHalt = halts.some(
+      ({ name, since, until }) =>
+        name === incident.network &&
+        since <= incident.confirmedAt &&
+        incident.confirmedAt <= until + slackOf(name, fleet),
+    )
+    if (key === null && isHalt) continue
     if (key === null || !isExcused(key, incident.confirmedAt))
-      wrongs.push(`an incident of ${key ?? incident.network} at ${seconds(incident.openedAt)}`)
+      wrongs.push(
+        `an incident of ${key ?? `${incident.network} (${incident.conditions.map(({ code }) => code).join(', ')})`} at ${seconds(incident.openedAt)}`,
+      )
   }
+  wrongs.push(
+    ...halts.flatMap((one) =>
+      one.wrongs.map((wrong) => `${wrong} (from ${seconds(one.since)} to ${seconds(one.until)})`),
+    ),
+  )
   wrongs.push(...wrongTimes({ runs, fleet, past, of, seconds }))
   for (const line of runs.flatMap(({ stage }) => stage.log))
     if (line.level === 'error') wrongs.push(`our own error: ${line.message}`)
@@ -317,6 +339,12 @@ function memberOf(fleet: readonly Member[], key: EndpointKey): Member {
 
 function keyOf({ network, endpoint }: Incident): EndpointKey | null {
   return endpoint === null ? null : endpointKey({ network, name: endpoint })
+}
+
+/** Until a network's next block is polled. */
+function slackOf(name: string, fleet: readonly Member[]): number {
+  const { network } = fleet.find((one) => one.name === name) as Member
+  return network.blockTimeMs + slowestOf(network) + 5000
 }
 
 /** Whether nothing can be compared with it. */

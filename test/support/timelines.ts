@@ -9,6 +9,7 @@ import {
   FAILURES,
   FAULTS,
   type FaultKind,
+  type Halt,
   type Ill,
   intervalOf,
   isGone,
@@ -34,7 +35,13 @@ export interface Timeline {
 }
 
 type Episode =
-  | { readonly kind: 'faults'; readonly faults: readonly PlannedFault[]; readonly stops?: readonly PlannedStop[] }
+  | {
+      readonly kind: 'faults'
+      readonly faults: readonly PlannedFault[]
+      readonly stops?: readonly PlannedStop[]
+      readonly halt?: PlannedHalt | null
+      readonly replacement?: PlannedReplacement | null
+    }
   | { readonly kind: 'outage'; readonly failure: Failure; readonly polls: number }
 
 /** The daemon ends, and another one continues. In polls of the slowest endpoint of all. */
@@ -43,6 +50,20 @@ interface PlannedStop {
   readonly polls: number
   /** As kill -9 does, losing what was not written yet. */
   readonly kills: boolean
+}
+
+/** A network makes no blocks. In polls of its slowest endpoint. */
+interface PlannedHalt {
+  readonly network: number
+  readonly at: number
+  readonly polls: number
+}
+
+/** All nodes of a network replace their newest blocks, each of them within an interval. */
+interface PlannedReplacement {
+  readonly network: number
+  readonly at: number
+  readonly depth: number
 }
 
 /** Slow also where polls are a second apart. */
@@ -73,6 +94,8 @@ export async function play(timeline: Timeline, look: (stage: Stage) => void = ()
   const told = new Map<EndpointKey, { readonly height: number; readonly at: number }>()
   /** When an endpoint of a network last came or went: the others are compared with those that answer. */
   const changedAt = new Map<string, number>()
+  const replaced = new Map<EndpointKey, { readonly at: number; readonly from: number; readonly name: string }[]>()
+  const halts: Halt[] = []
   const configured = () => timeline.networks.map((network, at) => stageNetwork(network, at, ill))
   let stage = createStage({ networks: configured() })
   const { world, clock } = stage
@@ -112,7 +135,8 @@ export async function play(timeline: Timeline, look: (stage: Stage) => void = ()
       behind,
       branch: () => {
         const fault = ill.get(key)
-        return fault?.fault.kind === 'forked' ? { from: fault.height + 1, name: `fork${fault.fault.size}` } : null
+        const own = fault?.fault.kind === 'forked' ? [{ from: fault.height + 1, name: `fork${fault.fault.size}` }] : []
+        return [...(replaced.get(key) ?? []).filter(({ at }) => at <= clock.now()), ...own]
       },
       latencyMs: () =>
         ill.get(key)?.fault.kind === 'slow'
@@ -183,6 +207,33 @@ export async function play(timeline: Timeline, look: (stage: Stage) => void = ()
     runs.push({ stage, from: clock.now(), to: Number.POSITIVE_INFINITY, known, lost: NOTHING })
   }
 
+  function replace({ depth }: PlannedReplacement, name: string): void {
+    const from = stage.height(name) - depth
+    const all = fleet.filter((one) => one.name === name)
+    const longestMs = Math.min(12_000, ...all.map(({ intervalMs }) => intervalMs))
+    for (const { key } of all) {
+      const at = clock.now() + random() * longestMs
+      replaced.set(key, [...(replaced.get(key) ?? []), { at, from, name: `r${clock.now()}` }])
+    }
+  }
+
+  function halt(name: string): void {
+    stage.halt(name, true)
+    halts.push({ name, since: clock.now(), until: Number.POSITIVE_INFINITY, wrongs: [] })
+  }
+
+  function resume(name: string): void {
+    stage.halt(name, false)
+    const current = halts.at(-1)
+    if (current !== undefined) current.until = clock.now()
+  }
+
+  /** Whether the network is known to be halted, once it must be. */
+  function expectHalted(name: string, expected: boolean): void {
+    if (saved === null && stage.halted(name) !== expected)
+      halts.at(-1)?.wrongs.push(`the halt of ${name} was ${expected ? 'not found' : 'not over'}`)
+  }
+
   for (const episode of timeline.episodes) {
     calm = true
     await pass(10 * longest)
@@ -212,6 +263,26 @@ export async function play(timeline: Timeline, look: (stage: Stage) => void = ()
         { at: (one.at + one.polls) * longest, act: start },
       ]),
     ]
+    if (episode.replacement) {
+      const one = episode.replacement
+      const at = one.network % timeline.networks.length
+      events.push({
+        at: one.at * slowestOf(timeline.networks[at] as TimelineNetwork),
+        act: async () => replace(one, `n${at}`),
+      })
+    }
+    if (episode.halt) {
+      const at = episode.halt.network % timeline.networks.length
+      const of = timeline.networks[at] as TimelineNetwork
+      const unit = slowestOf(of)
+      const from = episode.halt.at * unit
+      const to = from + episode.halt.polls * unit
+      const known = from + stallOf(of) + 3 * unit
+      events.push({ at: from, act: async () => halt(`n${at}`) }, { at: to, act: async () => resume(`n${at}`) })
+      if (known < to && (episode.stops ?? []).length === 0)
+        events.push({ at: known, act: async () => expectHalted(`n${at}`, true) })
+      events.push({ at: to + of.blockTimeMs + 3 * unit, act: async () => expectHalted(`n${at}`, false) })
+    }
     let passed = 0
     for (const { at, act } of events.sort((a, b) => a.at - b.at)) {
       await pass(at - passed)
@@ -223,7 +294,7 @@ export async function play(timeline: Timeline, look: (stage: Stage) => void = ()
   }
   look(stage)
   ;(runs.at(-1) as Run).to = clock.now()
-  const outcome = judge({ runs, fleet, past, outages, begun })
+  const outcome = judge({ runs, fleet, past, outages, halts, begun })
   await stage.stop()
   return outcome
 }
@@ -259,10 +330,14 @@ function stageNetwork(network: TimelineNetwork, at: number, ill: ReadonlyMap<End
       latencyMs: SLOW_MS - 100,
       failAfter,
       recoverAfter,
-      stallMs: Math.max(THRESHOLDS.stallMs, 5 * blockTimeMs, 3 * slowestOf(network)),
+      stallMs: stallOf(network),
     },
     endpoints: all.filter(({ name }) => ill.get(endpointKey({ network: `n${at}`, name }))?.fault.kind !== 'removed'),
   }
+}
+
+function stallOf(network: TimelineNetwork): number {
+  return Math.max(THRESHOLDS.stallMs, 5 * network.blockTimeMs, 3 * slowestOf(network))
 }
 
 const anyNetwork = (intervalMs: number): fc.Arbitrary<TimelineNetwork> =>
@@ -304,8 +379,32 @@ const anyEpisode = (networks: readonly TimelineNetwork[]): fc.Arbitrary<Episode>
         { weight: 2, arbitrary: fc.constant([]) },
         { weight: 1, arbitrary: fc.array(stop, { minLength: 1, maxLength: 2 }) },
       ),
+      sometimes(
+        fc.record({
+          network: fc.nat({ max: 2 }),
+          at: fc.integer({ min: 0, max: 15 }),
+          polls: fc.integer({ min: 1, max: 30 }),
+        }),
+      ),
+      sometimes(
+        fc.record({
+          network: fc.nat({ max: 2 }),
+          at: fc.integer({ min: 0, max: 40 }),
+          depth: fc.integer({ min: 0, max: 4 }),
+        }),
+      ),
     )
-    .map(([all, stops]): Episode => ({ kind: 'faults', faults: all.filter(isPossible(networks)), stops }))
+    .map(([all, stops, halt, replacement]): Episode => {
+      const possible = all.filter(isPossible(networks))
+      const kept = possible.filter(isKnownWith(networks, halt, replacement))
+      return {
+        kind: 'faults',
+        faults: kept,
+        stops,
+        halt: isPossibleHalt(networks, kept, halt) ? halt : null,
+        replacement,
+      }
+    })
   // An outage shorter than a round looks like single failing nodes.
   const outage = fc.record({
     kind: fc.constant('outage' as const),
@@ -317,6 +416,10 @@ const anyEpisode = (networks: readonly TimelineNetwork[]): fc.Arbitrary<Episode>
     polls: fc.integer({ min: 3, max: 20 }),
   })
   return hosts < 2 ? faults : fc.oneof({ weight: 4, arbitrary: faults }, { weight: 1, arbitrary: outage })
+}
+
+function sometimes<T>(arbitrary: fc.Arbitrary<T>): fc.Arbitrary<T | null> {
+  return fc.oneof({ weight: 3, arbitrary: fc.constant(null) }, { weight: 1, arbitrary })
 }
 
 /** Keeps only faults of which the truth is known. */
@@ -335,6 +438,32 @@ function isPossible(
     illIn.set(at, all)
     return true
   }
+}
+
+/** While a network stands still, or replaces blocks, its endpoints show little of each other. */
+function isKnownWith(
+  networks: readonly TimelineNetwork[],
+  ...events: readonly ({ readonly network: number } | null)[]
+) {
+  const eventful = new Set(events.flatMap((one) => (one === null ? [] : one.network % networks.length)))
+  return ({ kind, of }: PlannedFault) => !COMPARED.has(kind) || !eventful.has(networkOf(networks, of))
+}
+
+/** One endpoint that stands still cannot be told from a chain that does. */
+function isPossibleHalt(
+  networks: readonly TimelineNetwork[],
+  faults: readonly PlannedFault[],
+  halt: PlannedHalt | null,
+): boolean {
+  if (halt === null) return false
+  const at = halt.network % networks.length
+  const gone = faults.filter(({ kind, of }) => networkOf(networks, of) === at && (kind === 'removed' || FAILURES[kind]))
+  return (networks[at]?.endpoints ?? 0) - gone.length >= 2
+}
+
+function networkOf(networks: readonly TimelineNetwork[], of: number): number {
+  const all = networks.flatMap(({ endpoints }, at) => Array.from({ length: endpoints }, () => at))
+  return all[of % all.length] as number
 }
 
 function isDecidable({ endpoints, oneHost }: TimelineNetwork, ill: readonly FaultKind[], all: number): boolean {

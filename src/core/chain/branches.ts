@@ -61,6 +61,8 @@ export interface BranchesDeps extends Omit<CommonHeightDeps, 'reportsAt' | 'isFo
   readonly unpolled: () => number
   /** An endpoint this many blocks behind a height may have reached it since its last poll. */
   readonly slackBlocks: () => number
+  /** Within this time a reorganisation reaches all endpoints. */
+  readonly settleMs: () => number
 }
 
 interface EndpointState {
@@ -68,10 +70,10 @@ interface EndpointState {
   /** The majority's block at that height. */
   agreedHash: string | null
   /**
-   * The present run of disagreement with the majority: since when, its lowest height, below which blocks are older, and the
-   * number of the poll that found it.
+   * The present run of disagreement with the majority: since when it has its block, since when there are both, its lowest
+   * height, below which blocks are older, and the number of the poll that found it.
    */
-  against: { since: UnixMs; height: number; readonly poll: number } | null
+  against: { since: UnixMs; bothAt: UnixMs; height: number; readonly poll: number } | null
   standing: BranchStanding | null
 }
 
@@ -79,7 +81,7 @@ type Reports = HeightReports<EndpointState>
 type BlockBranch = Branch<EndpointState>
 
 export function createBranches(deps: BranchesDeps): Branches {
-  const { reached, answering, unpolled, agreedHeight, slackBlocks } = deps
+  const { reached, answering, unpolled, agreedHeight, slackBlocks, settleMs } = deps
   const reports = createBlockReports<EndpointState>()
   /** Confirmed disagreements with the majority: each lasts until its endpoint can be compared. */
   const forks = new Map<string, BranchStanding>()
@@ -92,7 +94,7 @@ export function createBranches(deps: BranchesDeps): Branches {
     },
     isForked,
   })
-  const dispute = createDispute(reports, decide)
+  const dispute = createDispute(reports, decide, settleMs)
 
   function decide(all: Reports): BlockBranch | 'split' | null {
     if (all.count < 2) return null
@@ -122,10 +124,10 @@ export function createBranches(deps: BranchesDeps): Branches {
         return agreedWith(state, height, hash)
       }
       // Dated back to this endpoint's report, because the majority is often known only later.
-      state.against ??= { since: firstAt, height, poll: polls }
+      state.against ??= { since: firstAt, bothAt: Math.max(firstAt, decision.firstAt), height, poll: polls }
       state.against.height = Math.min(state.against.height, height)
-      // A pool may report a losing block once, so a single report is not enough.
-      if (at <= state.against.since) return null
+      // A pool may report a losing block once, and a reorganisation reaches it sooner or later than others.
+      if (at < state.against.bothAt + settleMs()) return null
       // A block reported only before the majority's may be one that a reorganisation replaced: the next poll decides.
       if (at <= decision.firstAt && poll < state.against.poll) return null
       const needed = Math.max(reached(height - slackBlocks()), 2)
@@ -222,7 +224,7 @@ export function createBranches(deps: BranchesDeps): Branches {
 
     shift(ms) {
       reports.shift(ms)
-      for (const state of reports.states()) if (state.against !== null) state.against.since += ms
+      for (const { against } of reports.states()) if (against !== null) shiftRun(against, ms)
       dispute.shift(ms)
       common.shift(ms)
     },
@@ -231,8 +233,13 @@ export function createBranches(deps: BranchesDeps): Branches {
 
 /** A known disagreement goes on: older blocks than that say nothing about it. */
 function newState(forked: BranchStanding | undefined, at: UnixMs): EndpointState {
-  const against = forked === undefined ? null : { since: at, height: forked.height, poll: 0 }
+  const against = forked === undefined ? null : { since: at, bothAt: at, height: forked.height, poll: 0 }
   return { agreedAt: forked?.agreedAt ?? null, agreedHash: null, against, standing: null }
+}
+
+function shiftRun(against: NonNullable<EndpointState['against']>, ms: number): void {
+  against.since += ms
+  against.bothAt += ms
 }
 
 function newestOf(all: Iterable<Reports>, isReached: (height: number) => boolean): Reports | null {

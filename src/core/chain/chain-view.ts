@@ -99,6 +99,8 @@ export interface ChainStanding {
 
 const NOTHING_COMPARED: readonly Block[] = Object.freeze([])
 
+/** A reorganisation reaches all working nodes sooner. */
+const LONGEST_SETTLING_MS = 12_000
 /** Share of `recentMs`: working endpoints answer within half of it, so comparisons wait no longer for the rest. */
 const MAX_WAIT_SHARE = 0.6
 
@@ -117,7 +119,7 @@ export function createChainView(initial: ChainViewOptions): ChainView {
     agreedHeight: () => reference.current?.height ?? null,
     slackBlocks: () => options.lagBlocks + Math.ceil(options.recentMs / 2 / pace.shortestMs()),
     maxBacktrackBlocks: () => options.lagBlocksDown,
-    maxWaitMs: () => MAX_WAIT_SHARE * options.recentMs,
+    ...waitsOf(options),
   })
   const parents = createParentTrust(branches.blocksAt)
   const lineage = createLineage(branches.blocksAt)
@@ -250,6 +252,13 @@ export function createChainView(initial: ChainViewOptions): ChainView {
     },
 
     shift: (ms) => [heads, reference, progress, branches].forEach((part) => part.shift(ms)),
+  }
+}
+
+function waitsOf(options: Pick<ChainViewOptions, 'recentMs'>) {
+  return {
+    settleMs: () => Math.min(LONGEST_SETTLING_MS, options.recentMs / 2),
+    maxWaitMs: () => MAX_WAIT_SHARE * options.recentMs,
   }
 }
 

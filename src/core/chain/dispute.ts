@@ -5,8 +5,9 @@ import type { BlockReports, Branch, HeightReports } from './block-reports.ts'
 export function createDispute<S>(
   reports: Pick<BlockReports<S>, 'all'>,
   decide: (all: HeightReports<S>) => Branch<S> | 'split' | null,
+  settleMs: () => number,
 ) {
-  /** `certain` once both sides have repeated it. */
+  /** `certain` once both sides have repeated it after `settleMs`: a block replaced everywhere stays at some nodes for a while. */
   let dispute: { readonly height: number; since: UnixMs; readonly certain: boolean } | null = null
 
   /** The newest height with a split, unless a majority there or at a lower height leaves fewer than two of its sides. */
@@ -33,7 +34,7 @@ export function createDispute<S>(
       if (split === 'none' || split === null) return
       const { height, branches } = split
       const since = dispute?.since ?? at
-      const repeated = branches.filter(({ latestAt }) => latestAt > since)
+      const repeated = branches.filter(({ latestAt }) => latestAt >= since + settleMs())
       const certain = dispute?.certain === true || repeated.length > 1
       if (dispute?.height !== height || dispute.certain !== certain) dispute = { height, since, certain }
     },
