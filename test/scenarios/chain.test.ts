@@ -952,9 +952,23 @@ describe('half of the endpoints behind the other half', () => {
       expect([minutes, ...FOUR.map((name) => stage.state(key(name)))]).toEqual([minutes, 'up', 'up', 'down', 'down'])
     }
 
-    expect(stage.incidents().map(({ endpoint }) => endpoint)).toEqual(['c', 'd'])
+    expect(stage.incidents().map(({ endpoint }) => endpoint)).toEqual(['d', 'c'])
   })
 })
+
+test.each([5, 50, 5000])(
+  'a node that claims %i blocks too many, polled first after a start, makes no other late',
+  async (ahead) => {
+    for (const liar of THREE) {
+      const stage = stageOf(THREE)
+      stage.set(key(liar), { behind: -ahead })
+
+      await stage.pass(5 * MINUTE)
+
+      expectOnly(stage)
+    }
+  },
+)
 
 describe('heights that go back', () => {
   test('by one block now and then are counted and are no fault', async () => {

@@ -122,10 +122,11 @@ export function createNetworkView(
         const standing = chains.standing(shard, name, previous.laggingShards.includes(shard), at)
         if (standing !== null) standings.push(standing)
       }
-      const health = assess(result, previous, standings, thresholds, at, { timed, isComparable: firstRound.isOver(at) })
+      const health = assess(result, previous, standings, thresholds, at, { timed, isComparable: firstRound.isOver })
       healths.set(name, health)
       const wentBack = events?.some(({ kind }) => kind === 'regressed') === true
-      return { health, events: events ?? NOTHING, suspect: isSuspect(health, wentBack) }
+      const suspect = isSuspect(health, wentBack) || (!firstRound.isOver && standings.some(({ lagging }) => lagging))
+      return { health, events: events ?? NOTHING, suspect }
     },
 
     discardPoll(name, startedAt) {
@@ -168,7 +169,6 @@ export function createNetworkView(
       const health = healths.get(name)
       if (health === undefined) return
       for (const one of saved.seen) chains.at(one.shard)?.restore(name, one)
-      firstRound.wait(name, at)
       const confirmation = isRecent(saved, health.endpoint, at) ? saved.streaks : confirmedOnly(saved.streaks)
       healths.set(name, {
         ...health,

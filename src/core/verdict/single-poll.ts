@@ -42,6 +42,8 @@ export interface NetworkContext {
 export function judgeRound(network: Network, results: readonly PollResult[], now: UnixMs): readonly Health[] {
   const endpoints = results.map((result) => result.endpoint)
   const view = createNetworkView(withoutConfirmation(network), endpoints, now)
+  // Only polls after the first round are compared.
+  for (const { name } of endpoints) view.discardPoll(name, now)
   const valid = results.filter((result) => !isOwnFault(result))
   for (const { endpoint, heads } of valid) {
     for (const { shard, outcome } of heads)
