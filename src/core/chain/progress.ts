@@ -83,7 +83,7 @@ export function createProgress({ reference, pace, answering, options }: Progress
 
     noteAnswer(endpoint, advanced, { head, advancedAt }, at) {
       if (isImpossible(endpoint, head)) return
-      const behind = (reference.current?.height ?? -1) - head.height
+      const behind = (reference.current?.highest ?? -1) - head.height
       if (advanced && behind >= 0) return
       if (behind >= options.lagBlocks && at - advancedAt < options.stallMs) return
       if (newestBy !== endpoint) otherAt = newestAt

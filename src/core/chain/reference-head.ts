@@ -7,7 +7,7 @@ import type { KnownHeads, SeenHead } from './known-heads.ts'
 /** Determines the reference head: the head that the endpoints of one chain agree on. */
 export interface ReferenceHead {
   /** `null` until an endpoint has reported a head. */
-  readonly current: ChainReference | null
+  readonly current: AgreedHead | null
   /** Call it when an endpoint reported a head, left or came back. `head`: the reported head, if any. */
   markChanged(head: Head | null): void
   update(now: UnixMs): void
