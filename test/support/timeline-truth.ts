@@ -6,6 +6,7 @@ import type { Stage } from './stage.ts'
 export interface TimelineNetwork {
   readonly endpoints: number
   readonly blockTimeMs: number
+  readonly irregular?: boolean
   /** Of its endpoints in turn. */
   readonly intervalsMs: readonly number[]
   /** Whether all its endpoints are on one host. */

@@ -159,7 +159,25 @@ export async function play(timeline: Timeline, look: (stage: Stage) => void = ()
   }
 
   const longest = Math.max(...timeline.networks.map(slowestOf))
-  const pass = (ms: number) => (saved === null ? stage.pass(ms) : clock.advance(ms))
+  const advance = (ms: number) => (saved === null ? stage.pass(ms) : clock.advance(ms))
+  const irregular = timeline.networks.flatMap(({ irregular = false, endpoints, blockTimeMs }, at) =>
+    irregular && endpoints > 1 ? { name: `n${at}`, blockTimeMs } : [],
+  )
+
+  /** Chains with irregular blocks miss up to two in a row now and then. */
+  async function pass(ms: number): Promise<void> {
+    const end = clock.monotonic() + ms
+    const advanceBy = (by: number) => advance(Math.min(end - clock.monotonic(), by))
+    while (clock.monotonic() < end) {
+      const one = irregular[Math.floor(random() * irregular.length)]
+      if (one === undefined) return advance(ms)
+      await advanceBy(one.blockTimeMs + random() * 20 * Math.max(one.blockTimeMs, 2000))
+      if (halts.some(({ name, until }) => name === one.name && until > clock.now())) continue
+      stage.halt(one.name, true)
+      await advanceBy(random() * 2.5 * one.blockTimeMs)
+      stage.halt(one.name, false)
+    }
+  }
 
   function change(one: Ill): void {
     const { name } = fleet.find(({ key }) => key === one.key) as Member
@@ -352,6 +370,7 @@ const anyNetwork = (intervalMs: number): fc.Arbitrary<TimelineNetwork> =>
       }),
     ),
     oneHost: fc.boolean(),
+    irregular: fc.boolean(),
     failAfter: fc.integer({ min: 1, max: 4 }),
     recoverAfter: fc.integer({ min: 1, max: 4 }),
   })

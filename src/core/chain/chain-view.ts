@@ -101,6 +101,8 @@ const NOTHING_COMPARED: readonly Block[] = Object.freeze([])
 
 /** A reorganisation reaches all working nodes sooner. */
 const LONGEST_SETTLING_MS = 12_000
+/** Share of `recentMs`: hardly less than an interval, so that the next poll of each endpoint shows what has settled. */
+const SETTLING_SHARE = 0.45
 /** Share of `recentMs`: working endpoints answer within half of it, so comparisons wait no longer for the rest. */
 const MAX_WAIT_SHARE = 0.6
 
@@ -257,7 +259,7 @@ export function createChainView(initial: ChainViewOptions): ChainView {
 
 function waitsOf(options: Pick<ChainViewOptions, 'recentMs'>) {
   return {
-    settleMs: () => Math.min(LONGEST_SETTLING_MS, options.recentMs / 2),
+    settleMs: () => Math.min(LONGEST_SETTLING_MS, SETTLING_SHARE * options.recentMs),
     maxWaitMs: () => MAX_WAIT_SHARE * options.recentMs,
   }
 }
