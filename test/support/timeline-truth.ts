@@ -180,8 +180,8 @@ export function judge({ runs, fleet, past, outages, halts, begun }: Played): Tim
           ? last
           : told.find(({ at, codes }) => at >= end && codes.length === 0)
     const count = (from: number, to: number) => polls.filter((at) => at >= from && at < to).length
-    // The last poll of a daemon that ends is not judged any more.
-    const unjudged = until === null ? 1 : 0
+    // The last poll of a daemon that ends is not judged any more, nor the one before it that waits for a witness.
+    const unjudged = until === null || until > run.to ? 2 : 0
     const seen = visibleAt === null ? 0 : polls.filter((at) => at >= visibleAt && at < end).length - unjudged
     const wasKnown = known !== undefined && known.at === run.from
     const pollsToDetect = known === undefined || visibleAt === null || wasKnown ? null : count(visibleAt, known.at)
@@ -221,7 +221,7 @@ export function judge({ runs, fleet, past, outages, halts, begun }: Played): Tim
       excused.push({ key, from: run.from, until: over?.at ?? run.to })
       const took = run.stage.pollsOf(key).filter((at) => at < (over?.at ?? run.to)).length
       // Nothing is compared in the first round of polls.
-      if (took > network.recoverAfter + Math.ceil((2 * slowestOf(network)) / intervalMs))
+      if (took > network.recoverAfter + Math.ceil(firstRoundOf(network) / intervalMs))
         wrongs.push(`${key} was ${codes.join(', ')} at ${seconds(run.from)} for ${took} polls more`)
     }
   }
@@ -359,4 +359,10 @@ export function intervalOf({ intervalsMs }: TimelineNetwork, number: number): nu
 
 export function slowestOf(network: TimelineNetwork): number {
   return Math.max(...Array.from({ length: network.endpoints }, (_, number) => intervalOf(network, number)))
+}
+
+/** For so long at most after a start, nothing is compared. */
+export function firstRoundOf(network: TimelineNetwork): number {
+  const intervals = Array.from({ length: network.endpoints }, (_, number) => intervalOf(network, number))
+  return Math.min(2 * Math.max(...intervals), 10 * Math.min(...intervals))
 }

@@ -9,6 +9,7 @@ import {
   FAILURES,
   FAULTS,
   type FaultKind,
+  firstRoundOf,
   type Halt,
   type Ill,
   intervalOf,
@@ -119,6 +120,7 @@ export async function play(timeline: Timeline, look: (stage: Stage) => void = ()
     const isVisible = (fault: Ill, height: number): boolean => {
       const all = fleet.filter((other) => other.name === name && !isGone(ill.get(other.key)))
       if (clock.now() - (changedAt.get(name) ?? 0) < 3 * slowestOf(network)) return false
+      if (clock.now() - (runs.at(-1) as Run).from < firstRoundOf(network)) return false
       const others = all.filter((other) => other.key !== key && !ill.has(other.key))
       const heights = others.flatMap((other) => told.get(other.key)?.height ?? []).sort((a, b) => b - a)
       // So many of the well must be there for a majority of all.
