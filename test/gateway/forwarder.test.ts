@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
 import type { Need } from '../../src/core/routing/operation.ts'
 import { Cancellation } from '../../src/gateway/upstream-request.ts'
-import { good, liveness } from '../support/network.ts'
+import { bad, endpoint, good, head, liveness } from '../support/network.ts'
 import { textOf } from './chain.ts'
 import {
   ALIAS,
@@ -306,6 +306,24 @@ describe('what one has not got', () => {
 
     expect(textOf(reply)).toBe('null')
     expect(reply).toMatchObject({ endpoint: 'a', attempts: 2 })
+  })
+
+  test('is found on another unhealthy endpoint where none is healthy', async () => {
+    const a = await startBareNode(() => null)
+    const b = await startBareNode(() => ({ hash: `0x${'a'.repeat(64)}` }))
+    const { ask } = await setting({ a, b }, { polled: false })
+
+    expect(await ask(TRANSACTION)).toMatchObject({ endpoint: 'b', attempts: 2, degraded: true })
+  })
+
+  test('is not looked for on an endpoint that is worse than the one that answered', async () => {
+    const a = await startBareNode(() => null)
+    const b = await startBareNode(hang)
+    const { ask, poll } = await setting({ a, b }, { polled: false })
+    for (let round = 0; round < 2; round++) await poll('b', null)
+
+    expect(await ask(TRANSACTION)).toMatchObject({ endpoint: 'a', attempts: 1, degraded: true })
+    expect(b.asked).toHaveLength(0)
   })
 
   test('is sent first to endpoints that are known to have it', async () => {
@@ -804,6 +822,29 @@ describe('multiversx', () => {
 
     b.answering = sayStatus(200, `{"data":{"block":{}},${CODE}`)
     expect(await ask(BLOCK)).toMatchObject({ kind: 'rest', status: 200, endpoint: 'b' })
+  })
+
+  test('an internal issue is tried elsewhere where each proxy lacks another shard, so that neither is healthy', async () => {
+    const a = await startBareNode(notFound)
+    const b = await startBareNode(sayStatus(200, `{"data":{"status":{"erd_nonce":1005}},${CODE}`))
+    const shards = [1, 2]
+    const { ask, world } = await setting({ a, b }, { network: MX, endpoints: { a: { shards }, b: { shards } } })
+    const lacks = { a: 1, b: 2 }
+    for (let round = 0; round < 2; round++) {
+      for (const name of ['a', 'b'] as const) {
+        const of = endpoint(name, { network: 'multiversx', family: 'multiversx', shards })
+        const heads = shards.map((shard) => ({
+          shard,
+          outcome:
+            shard === lacks[name]
+              ? bad({ kind: 'rpc', code: 'internal_issue', message: '' })
+              : good(head(1005, systemClock.now())),
+        }))
+        await world.poll(of, { heads })
+      }
+    }
+
+    expect(await ask(STATUS)).toMatchObject({ kind: 'rest', endpoint: 'b', height: 1005, attempts: 2, degraded: true })
   })
 
   test('success without data is tried elsewhere, and passed on when they agree', async () => {

@@ -54,6 +54,14 @@ export function createUpstreamSelector({ network, board, clock, upstreamOf }: Up
     return query.standing(found.upstream.heights) === BEHIND ? null : found
   }
 
+  /** No worse than an unhealthy endpoint that has answered, and on this chain; `null` if a healthy one has answered. */
+  function anotherUnhealthy(query: Query): RankedUpstream | null {
+    const { unhealthy, unresponsive, onThisChain } = current()
+    const wasTried = ({ upstream }: RankedUpstream) => query.criteria.tried.includes(upstream)
+    const list = [unresponsive, unhealthy].find((ranked) => ranked.some(wasTried))
+    return list?.find((ranked) => onThisChain.includes(ranked.upstream) && best([ranked], query) !== null) ?? null
+  }
+
   return {
     select(criteria) {
       const { healthy, unhealthy, unresponsive, all } = current()
@@ -65,10 +73,10 @@ export function createUpstreamSelector({ network, board, clock, upstreamOf }: Up
       const standing = wanted === null ? isAnyHeight : heights.comparedTo(shard, wanted)
       const query = { criteria, shard, now, standing }
       const found = (healthy.length > COMPARE_ALL ? bestOfSample(healthy, query) : null) ?? best(healthy, query)
-      if (found !== null || criteria.needsImprovement) return found
-      const usable = ({ upstream }: RankedUpstream) => isUsable(upstream, query)
       // Writes are never sent to an unhealthy endpoint.
-      if (!criteria.isRead) return null
+      if (found !== null || !criteria.isRead) return found
+      if (criteria.needsImprovement) return anotherUnhealthy(query)
+      const usable = ({ upstream }: RankedUpstream) => isUsable(upstream, query)
       return unhealthy.find(usable) ?? unresponsive.find(usable) ?? lastResort(all, query)
     },
 
@@ -160,7 +168,7 @@ export interface SelectionCriteria {
   readonly tried: readonly Upstream[]
   /** The path exists on proxies only. */
   readonly proxiesOnly: boolean
-  /** An answer exists already: select only healthy endpoints that are likely to have a better one. */
+  /** An answer exists already: select only endpoints that are likely to have a better one. */
   readonly needsImprovement: boolean
   /** Include endpoints last seen behind: they may have caught up in the meantime. */
   readonly includeBehind: boolean
