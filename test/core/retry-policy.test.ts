@@ -61,6 +61,23 @@ test('a query that asks for too much is no limit of our rate', () => {
   expect(isRateLimit(other, { kind: 'error', code: -32_005, message: 'Too Many Requests' })).toBe(true)
 })
 
+test('words of a rate limit count where neither a contract nor the caller can have written them', () => {
+  const said = [
+    error(-32_000, 'rate limit exceeded'),
+    error(-32_016, 'over rate limit'),
+    error(-32_029, 'Too Many Requests'),
+    error(-32_000, 'daily request count exceeded, request rate limited'),
+  ]
+  const counts = (name: Operation['name']) => said.map((one) => isRateLimit({ ...read, name }, one))
+
+  for (const name of ['eth_chainId', 'eth_getBlockByNumber', 'eth_getTransactionByHash', 'network_status'] as const) {
+    expect(counts(name)).toEqual([true, true, true, true])
+  }
+  for (const name of ['other', 'alias', 'admin.alias', 'health.health'] as const) {
+    expect(counts(name)).toEqual([false, false, false, false])
+  }
+})
+
 const failures: fc.Arbitrary<Failure> = fc.record({
   kind: fc.constantFrom(...FAILURE_KINDS),
   status: fc.integer({ min: 300, max: 599 }),

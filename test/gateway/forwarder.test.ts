@@ -104,6 +104,7 @@ describe('where an endpoint fails, a read is answered by the next', () => {
     ['another id', (_, response) => void response.end('{"jsonrpc":"2.0","id":987654,"result":"0x1"}')],
     ['neither result nor error', (asked, response) => void response.end(`{"jsonrpc":"2.0","id":${asked.id}}`)],
     ['a limit of the rate', sayError(-32_005, 'daily request count exceeded, request rate limited')],
+    ['a limit of the rate in words', sayError(-32_016, 'over rate limit')],
   ]
   test.each(failing)('%s', async (_, answering) => {
     const a = await startBareNode(answering)

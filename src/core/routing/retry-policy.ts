@@ -83,15 +83,18 @@ const ABSENT_WORDS =
 /** EIP-1474 "limit exceeded", codes that providers use instead, and MultiversX's words. */
 export const RATE_LIMIT_CODES: ReadonlySet<unknown> = new Set([-32_005, -32_097, 429, 'system_busy', 'rate_limited'])
 
-/**
- * Providers also limit the rate under codes of their own. For checks alone: a contract that a caller of the gateway calls
- * may revert with such words.
- */
+/** Providers also limit the rate under codes of their own. */
 export const RATE_LIMIT_WORDS = /\brate.?limit|too many requests|\brequests? (?:limit|per)\b/i
 
 /** Whether the node rate-limits the gateway. Some nodes also use -32005 for a query that requests too much at once. */
 export function isRateLimit(operation: Operation, { code, message }: NodeError): boolean {
-  return RATE_LIMIT_CODES.has(code) && (code !== -32_005 || !mayBeLarge(operation) || RATE_WORDS.test(message))
+  if (!RATE_LIMIT_CODES.has(code)) return !mayQuote(operation) && RATE_LIMIT_WORDS.test(message)
+  return code !== -32_005 || !mayBeLarge(operation) || RATE_WORDS.test(message)
+}
+
+/** Whether the words of an error may be a contract's or the caller's: those of a reverted call, an alias or a tag. */
+function mayQuote(operation: Operation): boolean {
+  return mayBeLarge(operation) || operation.name === 'admin.alias' || operation.name.startsWith('health.')
 }
 
 /** Whether the call may ask for much and take long: its method is not one of Heartline's own list, or not known. */
