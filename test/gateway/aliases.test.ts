@@ -487,6 +487,32 @@ describe('an endpoint that is away', () => {
   })
 })
 
+test('a 404 without the id of the node, as of a proxy in front of it, takes no alias of the own chain', async () => {
+  let nodeId: string | null = 'NodeID-a'
+  const known = new Set(['/ext/mine/rpc'])
+  const node = await startBareNode(({ path, method }, response) => {
+    if (nodeId !== null) response.setHeader('node-id', nodeId)
+    if (method === 'admin.alias') return {}
+    if (known.has(path)) return '0xa86a'
+    response.writeHead(404, { 'content-type': 'text/html' }).end('<html>default backend - 404')
+    return undefined
+  })
+  const { alias, chainId, post } = await open({ a: node })
+  await alias('bc/C', 'mine', 'a')
+
+  nodeId = null
+  known.clear()
+  expect((await post('/ext/mine/rpc', { method: 'eth_blockNumber', params: [] })).status).toBe(404)
+  nodeId = 'NodeID-a'
+  known.add('/ext/mine/rpc')
+  expect(await chainId('/ext/mine/rpc')).toMatchObject({ status: 200, endpoint: 'a' })
+
+  known.clear()
+  expect((await chainId('/ext/mine/rpc')).status).toBe(404)
+  known.add('/ext/mine/rpc')
+  expect((await chainId('/ext/mine/rpc')).body.error?.message).toContain('stale')
+})
+
 describe('a node that restarted', () => {
   test('has lost its aliases: 404 with the reason, until the alias is made again', async () => {
     const { b, alias, chainId, log } = await two()

@@ -34,7 +34,7 @@ export class FailoverLoop {
   /** Endpoints that are not tried a second time. */
   readonly #failed: Upstream[] = []
   #retryReason: RetryReason = 'failed'
-  #lastFailure: (AttemptResult & { kind: 'failed'; endpoint: string }) | null = null
+  #lastFailure: (AttemptResult & { kind: 'failed'; endpoint: string; nodeId: string | null }) | null = null
   readonly #fallback = new Fallback()
 
   constructor(request: UpstreamRequest, network: UpstreamNetwork, deps: FailoverLoopDeps) {
@@ -166,7 +166,7 @@ export class FailoverLoop {
       case 'next':
       case 'stop':
         this.#failed.push(upstream)
-        if (result.kind === 'failed') this.#lastFailure = { ...result, endpoint: upstream.name }
+        if (result.kind === 'failed') this.#lastFailure = { ...result, endpoint: upstream.name, nodeId }
         else this.#fallback.take(answer, false)
         if (this.#fallback.absences === 0 && this.#heights.tooLow === null) this.#retryReason = 'failed'
         return step === 'stop' ? this.#giveUp() : null

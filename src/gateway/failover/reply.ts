@@ -64,7 +64,8 @@ export function failureReply(request: UpstreamRequest, failed: FailedRequest): R
   const { isRead, need } = request.operation
   // Writes and pinned requests concern one endpoint, which the reply names.
   const endpoint = !isRead || need.kind === 'endpoint' ? (failed.last?.endpoint ?? null) : null
-  return rejected(errorOf(request, failed), endpoint, failed.attempts, failed.nodeMs)
+  const reply = rejected(errorOf(request, failed), endpoint, failed.attempts, failed.nodeMs)
+  return { ...reply, nodeId: failed.last?.nodeId ?? null }
 }
 
 function errorOf(
@@ -93,7 +94,12 @@ function errorOf(
 
 interface FailedRequest {
   /** `null` if no attempt failed. */
-  readonly last: { readonly failure: Failure; readonly unsent: boolean; readonly endpoint: string } | null
+  readonly last: {
+    readonly failure: Failure
+    readonly unsent: boolean
+    readonly endpoint: string
+    readonly nodeId: string | null
+  } | null
   /** Number of endpoints. */
   readonly tried: number
   readonly attempts: number

@@ -39,7 +39,7 @@ export function createAliases({ next, board, rpcPathOf, store, clock, log }: Ali
   const get = (network: string, alias: string) => records.get(keyOf(network, alias))
   const staleKey = () => [...records].find(([, { stale }]) => stale !== null)?.[0]
   const hasRoom = () => records.size < MAX_ALIASES || staleKey() !== undefined
-  /** Their node answered 404, but has perhaps only no such path behind the alias: the routes of other chains are unknown. */
+  /** Answered 404, perhaps by a proxy, or because another chain, whose routes are unknown, has no such path. */
   const doubted = new WeakSet<AliasRecord>()
   const isDoubted = (record: AliasRecord) => doubted.has(record)
   const maker = createAliasMaker({ next, get, put, hasRoom, isDoubted, store, clock, log })
@@ -107,7 +107,8 @@ export function createAliases({ next, board, rpcPathOf, store, clock, log }: Ali
     const { record, suffix } = found
     const rpcPath = rpcPathOf(record.network, record.endpoint) ?? ''
     const reason = lossIn(record, reply)
-    if (reason === 'lost' && surfaceAt(record, suffix, rpcPath) === 'other-chain') doubted.add(record)
+    const isUnsigned = record.nodeId !== null && (reply.nodeId ?? null) === null
+    if (reason === 'lost' && (isUnsigned || surfaceAt(record, suffix, rpcPath) === 'other-chain')) doubted.add(record)
     else if (reason !== null) {
       markStale(record, reason)
       return rejectedAfter(reply, STALE[reason])
