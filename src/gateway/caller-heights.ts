@@ -71,6 +71,11 @@ export function readsLogs({ call }: UpstreamRequest): boolean {
   return call?.method === 'eth_getLogs'
 }
 
+/** Whether a node below the block answers `null`, as if the block did not exist. */
+export function readsBlock(request: UpstreamRequest): boolean {
+  return chainOperationOf(request).name === 'eth_getBlockByNumber'
+}
+
 export function highestOf(a: number | null, b: number | null): number | null {
   return a === null || b === null ? (a ?? b) : Math.max(a, b)
 }

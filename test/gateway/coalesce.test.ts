@@ -61,11 +61,17 @@ describe('identical reads under way', () => {
     await answer(absent)
     expect((await Promise.all(answers.slice(0, 2))).map(textOf)).toEqual(['null', 'null'])
     expect(asked.map(({ minHeight }) => minHeight ?? null)).toEqual([null, 7])
-    const later = ask(byNumber(7))
+    const same = ask(byNumber(7, { minHeight: 8 }))
+    // Need not wait until an endpoint has it.
+    const unseen = ask(byNumber(7))
+    expect(asked.map(({ minHeight }) => minHeight ?? null)).toEqual([null, 7, null])
+    await answer(absent)
     await answer(absent)
 
-    expect((await Promise.all([answers[2], later])).map((reply) => textOf(reply as Reply))).toEqual(['null', 'null'])
-    expect(asked).toHaveLength(2)
+    expect((await Promise.all([answers[2], same, unseen])).map((reply) => textOf(reply as Reply))).toEqual(
+      Array.from({ length: 3 }, () => 'null'),
+    )
+    expect(asked).toHaveLength(3)
   })
 
   test('of the newest block that do not tell which it is are shared by those who have seen as much of the chain', async () => {

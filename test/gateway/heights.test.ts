@@ -4,7 +4,15 @@ import type { Need } from '../../src/core/routing/operation.ts'
 import type { Reply } from '../../src/gateway/upstream-request.ts'
 import { THRESHOLDS } from '../support/network.ts'
 import { textOf } from './chain.ts'
-import { type Answering, BLOCK_NUMBER, FINALIZED_BLOCK, LATEST_BLOCK, setting, startBareNode } from './nodes.ts'
+import {
+  type Answering,
+  BLOCK_NUMBER,
+  blockAt,
+  FINALIZED_BLOCK,
+  LATEST_BLOCK,
+  setting,
+  startBareNode,
+} from './nodes.ts'
 
 const hex = (height: number) => `0x${height.toString(16)}`
 
@@ -48,6 +56,7 @@ const logsTo = (height: number) => ({
 })
 const HYDRATED_BLOCK = { ...LATEST_BLOCK, call: { ...LATEST_BLOCK.call, params: '["latest",true]' }, canonical: 'true' }
 const PENDING_BLOCK = { ...FINALIZED_BLOCK, call: { ...FINALIZED_BLOCK.call, params: '["pending",false]' } }
+const BLOCK_1002 = { ...blockAt(1002), canonical: '0x3ea' }
 const within = (ms: number) => ({ deadlineAt: systemClock.monotonic() + ms })
 const FALLBACK_B = { endpoints: { b: { tier: 'fallback' } } } as const
 const isStale = ({ staleMs }: Reply) => typeof staleMs === 'number'
@@ -441,6 +450,58 @@ describe('logs up to a block', () => {
     const replies = await Promise.all(Array.from({ length: 60 }, (_, nth) => ask({ ...logsTo(nth), ...within(3000) })))
 
     expect([...new Set(replies.map(textOf))]).toEqual(['all-failed'])
+  })
+})
+
+describe('a block by its number', () => {
+  /** At this height, and without the block 1002 below it. */
+  const below =
+    (height: number): Answering =>
+    (asked, response) =>
+      asked.text.includes('0x3ea') && height < 1002 ? null : at(height)(asked, response)
+  /** The caller has seen block 1002 from `a`, which is gone; `b` is at 1001. */
+  async function seen() {
+    const it = await behind()
+    it.b.answering = below(1001)
+    await it.poll('b', 1001)
+    return it
+  }
+
+  test('that the caller has seen is no null of an endpoint below it: the caller waits for one that has it', async () => {
+    const { ask, b } = await seen()
+    const waiting = ask(BLOCK_1002)
+    await expect.poll(() => b.asked.length).toBeGreaterThan(1)
+    b.answering = below(1002)
+
+    expect(await waiting).toMatchObject({ kind: 'result', endpoint: 'b', height: 1002 })
+  })
+
+  test('that the caller has seen and no endpoint has within the deadline: 503 with Retry-After', async () => {
+    const { ask } = await seen()
+
+    const reply = await ask({ ...BLOCK_1002, ...within(300) })
+
+    expect([textOf(reply), retryAfterMs(reply)]).toEqual(['no-endpoint', 1000])
+    expect(textOf(await ask({ ...BLOCK_1002, caller: 'another', minHeight: 1002, ...within(300) }))).toBe('no-endpoint')
+  })
+
+  test('that the caller has not seen is looked for and null is passed on at once', async () => {
+    const { ask } = await seen()
+
+    expect(textOf(await ask({ ...BLOCK_1002, caller: 'another' }))).toBe('null')
+  })
+
+  test('that the caller has seen is null after all where an endpoint that has reached it lacks it', async () => {
+    const { ask, b, poll } = await seen()
+    await poll('b', 1003)
+
+    expect(textOf(await ask(BLOCK_1002))).toBe('null')
+
+    await poll('b', 1001)
+    const waiting = ask(BLOCK_1002)
+    await expect.poll(() => b.asked.length).toBeGreaterThan(1)
+    b.answering = (asked) => (asked.method === 'eth_blockNumber' ? hex(1003) : null)
+    expect(textOf(await waiting)).toBe('null')
   })
 })
 

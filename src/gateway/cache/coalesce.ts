@@ -1,7 +1,14 @@
 import type { Clock } from '../../clock.ts'
 import type { Shard } from '../../core/network.ts'
 import { type OperationName, shardOf } from '../../core/routing/operation.ts'
-import { answerHeight, type CallerHeights, lowestAllowed, raiseByRepeat, readsLogs } from '../caller-heights.ts'
+import {
+  answerHeight,
+  type CallerHeights,
+  lowestAllowed,
+  raiseByRepeat,
+  readsBlock,
+  readsLogs,
+} from '../caller-heights.ts'
 import { BEHIND_CALLER } from '../errors.ts'
 import { chainOperationOf, type Reply, type UpstreamHandler, type UpstreamRequest } from '../upstream-request.ts'
 
@@ -87,10 +94,12 @@ export function createCoalescer(deps: CoalescerDeps): UpstreamHandler {
     return height <= (lowestAllowed(callerHeights, request, shard, 'latest') ?? -1)
   }
 
-  /** The lowest block that the caller may be shown, or whose logs it may not miss; `null` for any. */
+  /** The lowest block that the caller may be shown, or that it may not miss, nor its logs; `null` for any. */
   function lowestOf(request: UpstreamRequest): number | null {
     const { need } = chainOperationOf(request)
-    if (need.kind === 'height') return readsLogs(request) && hasSeen(request, need) ? need.height : null
+    if (need.kind === 'height') {
+      return (readsLogs(request) || readsBlock(request)) && hasSeen(request, need) ? need.height : null
+    }
     return need.kind === 'latest' ? lowestAllowed(callerHeights, request, need.shard, 'latest') : null
   }
 

@@ -144,7 +144,8 @@ export class FailoverLoop {
     const isAbsence = result.kind === 'error' || (result.kind === 'result' && result.isNull)
     const step = nextStep(operation, result, isAbsence ? this.#heights.highestKnown() : null)
     const checked = step === 'answer' && answer !== null ? this.#heights.check(answer) : null
-    const isBehind = checked?.verdict === 'too-low'
+    const isBelow = step === 'absent' && this.#fallback.absences === 0 && this.#heights.isBelow(upstream)
+    const isBehind = isBelow || checked?.verdict === 'too-low'
     const isTooHigh = checked?.verdict === 'too-high'
     this.#deps.onAttempt?.(upstream, operation.name, outcomeOf(attempted, step, isBehind, this.#request))
     switch (step) {
@@ -158,10 +159,10 @@ export class FailoverLoop {
       case 'unable':
       case 'absent':
         // Not 'failed', because callers can cause absences at will and must not exhaust the budget for failures.
-        if (step === 'absent' || this.#heights.tooLow === null) this.#retryReason = 'absent'
+        if (step === 'absent' || this.#heights.tooLow === null) this.#retryReason = isBehind ? 'behind' : 'absent'
         // An absence may be that of one node of a pool.
         if (step === 'unable') this.#failed.push(upstream)
-        this.#fallback.take(answer, step === 'absent')
+        if (!isBehind) this.#fallback.take(answer, step === 'absent')
         return null
       case 'next':
       case 'stop':

@@ -8,6 +8,7 @@ import {
   highestOf,
   lowestAllowed,
   raiseByRepeat,
+  readsBlock,
   readsLogs,
 } from '../caller-heights.ts'
 import { BEHIND_CALLER, type GatewayError } from '../errors.ts'
@@ -47,12 +48,14 @@ export class HeightGuard {
     this.#shard = shardOf(this.#operation.need)
   }
 
-  /** The lowest block that may be shown, or that an endpoint needs to have all logs of a range; `null` for any. */
+  /** The lowest block that may be shown, or that an endpoint needs to have the block or all logs; `null` for any. */
   get lowest(): number | null {
     const { need } = this.#operation
-    if (need.kind === 'latest') return lowestAllowed(this.#deps.callerHeights, this.#request, this.#shard, 'latest')
-    if (need.kind !== 'height' || !readsLogs(this.#request)) return null
-    return need.height <= (this.highestKnown() ?? -1) ? need.height : null
+    if (need.kind === 'latest') return this.#seen()
+    if (need.kind !== 'height') return null
+    const isLogs = readsLogs(this.#request)
+    if (!isLogs && !readsBlock(this.#request)) return null
+    return need.height <= ((isLogs ? this.highestKnown() : this.#seen()) ?? -1) ? need.height : null
   }
 
   /** Whether to try only endpoints known to have the height: the answer does not show its own, or all were behind. */
@@ -64,9 +67,20 @@ export class HeightGuard {
   highestKnown(): number | null {
     const { need } = this.#operation
     if (need.kind !== 'height') return null
-    const known = this.#network.selector.highestKnown(need.shard)
-    const seen = lowestAllowed(this.#deps.callerHeights, this.#request, need.shard, 'latest')
-    return highestOf(known, seen)
+    return highestOf(this.#network.selector.highestKnown(need.shard), this.#seen())
+  }
+
+  #seen(): number | null {
+    return lowestAllowed(this.#deps.callerHeights, this.#request, this.#shard, 'latest')
+  }
+
+  /** Whether an endpoint lacks a block that the caller has seen because it is below it. One that is not is believed. */
+  isBelow(upstream: Upstream): boolean {
+    const { lowest } = this
+    if (lowest === null || this.#operation.need.kind !== 'height') return false
+    const isBelow = upstream.heights.of(this.#shard) < lowest
+    this.tooLow = isBelow ? { tag: 'latest', fell: false } : null
+    return isBelow
   }
 
   /** Whether the height that the answer shows is allowed and plausible. If it is, it counts as seen. */
