@@ -7,11 +7,11 @@ import type { Config, ConfiguredEndpoint, ConfiguredNetwork } from './resolve.ts
 export interface ConfigChange {
   readonly added: readonly EndpointKey[]
   readonly removed: readonly EndpointKey[]
-  /** Endpoints whose requests or verdict rules differ: URL, headers, checks, interval, thresholds … */
+  /** Endpoints whose requests, their pace or verdict rules differ: URL, headers, checks, interval, thresholds … */
   readonly changed: readonly EndpointKey[]
   /** Titles, tiers, providers and labels may differ. */
   readonly unchanged: readonly EndpointKey[]
-  /** Endpoints that keep their state and schedule: those whose requests are the same. */
+  /** Endpoints that keep their state: those whose requests are the same, at whatever pace. */
   readonly kept: readonly EndpointKey[]
 }
 
@@ -67,22 +67,20 @@ function asPolled({ networks }: Config): ReadonlyMap<EndpointKey, Polled> {
 }
 
 interface Polled {
-  /** Everything that decides which requests an endpoint receives, and how its answers are read. */
+  /** Everything that decides which node is asked, for what, and how its answers are read. */
   readonly requests: unknown
-  /** How answers are judged. */
+  /** How often a node is asked, how long it may take, and how answers are judged. */
   readonly rules: unknown
 }
 
 function polled({ endpoint, connection }: ConfiguredEndpoint, { network, poll }: ConfiguredNetwork): Polled {
-  const { name, family, chainId, thresholds, blockTimeMs, blockTimeGiven } = network
+  const { family, chainId, thresholds, blockTimeMs, blockTimeGiven } = network
+  const { checks, shards, intervalMs, livenessIntervalMs } = endpoint
+  const { timeoutMs, ...node } = connection
+  const { concurrencyPerHost } = poll
   return {
-    requests: {
-      endpoint: { ...endpoint, title: null, tier: null, provider: null, labels: null, metricLabels: null },
-      connection,
-      network: { name, family, chainId },
-      concurrencyPerHost: poll.concurrencyPerHost,
-    },
-    rules: { thresholds, blockTimeMs, blockTimeGiven },
+    requests: { family, chainId, checks, shards, node },
+    rules: { thresholds, blockTimeMs, blockTimeGiven, intervalMs, livenessIntervalMs, timeoutMs, concurrencyPerHost },
   }
 }
 

@@ -53,7 +53,7 @@ export function createPolledEndpoints({ observer, clock, owns }: PolledEndpoints
     witnessFor: witnesses.find,
     isWitnessedSoon: witnesses.isFoundSoon,
 
-    /** Replaces all networks. The endpoints in `kept` keep what is known about them. */
+    /** Replaces all networks. Known endpoints keep their state, or continue as after a restart if they are not in `kept`. */
     configure(networks: readonly PolledNetwork[], kept: ReadonlySet<EndpointKey>, now: UnixMs) {
       byNetwork = new Map(
         networks.map((network) => [network.network.name, { network, entries: polledOf(network, polled, kept, now) }]),
@@ -68,11 +68,11 @@ export function createPolledEndpoints({ observer, clock, owns }: PolledEndpoints
     renew(name: string): void {
       const known = byNetwork.get(name)
       if (known === undefined) return
-      known.entries = polledOf(known.network, polled, NONE_KEPT, clock.now())
-      for (const entry of known.entries) {
-        entry.answers = false
-        polled.set(entry.key, entry)
-      }
+      known.entries = polledOf(known.network, NOTHING_KNOWN, NONE_KEPT, clock.now()).map((entry) => {
+        const { tally, savedAt } = polled.get(entry.key) ?? entry
+        return { ...entry, tally, savedAt }
+      })
+      for (const entry of known.entries) polled.set(entry.key, entry)
       configureObserver()
     },
 
@@ -130,8 +130,12 @@ export interface PolledEndpoint extends KeptEndpoint {
 /** One for all endpoints. */
 const HEAD: readonly CheckName[] = ['head']
 const NONE_KEPT: ReadonlySet<EndpointKey> = new Set()
+const NOTHING_KNOWN: ReadonlyMap<EndpointKey, PolledEndpoint> = new Map()
 
-/** The endpoints of a network with their own view of it; those in `kept` keep their earlier state. */
+/**
+ * The endpoints of a network with their own view of it. Those in `kept` keep their earlier state; the others may be other
+ * nodes now, so that they continue as after a restart.
+ */
 function polledOf(
   { network, endpoints }: PolledNetwork,
   before: ReadonlyMap<EndpointKey, PolledEndpoint>,
@@ -139,9 +143,10 @@ function polledOf(
   now: UnixMs,
 ): PolledEndpoint[] {
   const configured = endpoints.map(({ endpoint }) => endpoint)
-  const known = configured.map(endpointKey).flatMap((key) => (kept.has(key) ? (before.get(key) ?? []) : []))
-  const chains = known[0]?.view.chains
-  const keptChains = chains === undefined ? null : { chains, kept: new Set(known.map(({ name }) => name)) }
+  const known = configured.flatMap((endpoint) => before.get(endpointKey(endpoint)) ?? [])
+  const earlierView = known.find(({ view }) => isSameChain(view.network, network))?.view
+  const keptChains =
+    earlierView === undefined ? null : { chains: earlierView.chains, kept: new Set(known.map(({ name }) => name)) }
   const view = createNetworkView(network, configured, now, keptChains)
   return endpoints.map(({ endpoint, at, origin }) => {
     const key = endpointKey(endpoint)
@@ -161,10 +166,22 @@ function polledOf(
       answers: earlier?.answers ?? false,
       isSuspect: false,
     }
-    if (earlier === undefined || !kept.has(key)) return next
-    view.takeOver(endpoint.name, earlier.view)
-    return Object.assign(earlier, next)
+    if (earlier === undefined) return next
+    if (kept.has(key)) {
+      view.takeOver(endpoint.name, earlier.view)
+      return Object.assign(earlier, next)
+    }
+    const saved = earlier.view.snapshot(endpoint.name)
+    if (saved !== null && saved.lastPolledAt !== null) {
+      view.restore(endpoint.name, keptChains === null ? { ...saved, seen: [] } : saved, now)
+    }
+    return next
   })
+}
+
+/** A chain id that was not configured before, or is not any more, tells of no other chain. */
+function isSameChain(a: Network, b: Network): boolean {
+  return a.family === b.family && (a.chainId === b.chainId || a.chainId === null || b.chainId === null)
 }
 
 /** The endpoints of a network with what they share, for the recorder of incidents. */

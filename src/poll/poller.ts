@@ -190,7 +190,7 @@ export interface PollerDeps {
 }
 
 export interface Poller {
-  /** Replaces all networks. The endpoints in `kept` keep their health; the others start unknown. */
+  /** Replaces all networks. Endpoints in `kept` keep their health; other known ones continue as after a restart. */
   configure(networks: readonly PolledNetwork[], kept: ReadonlySet<EndpointKey>): void
   /** Continues where an earlier run ended; the time between stays unknown. */
   restore(saved: readonly SavedHealth[], incidents: readonly IncidentRecord[]): void

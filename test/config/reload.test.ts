@@ -10,9 +10,6 @@ describe('what a new configuration changes', () => {
     ['the url', { own: { url: 'http://127.0.0.1:8546' } }],
     ['a header', { own: { headers: { 'x-api-key': 'abc' } } }],
     ['the path', { own: { rpc_path: '/rpc' } }],
-    ['the interval', { network: { poll: { interval: '5s' } } }],
-    ['the timeout', { network: { poll: { timeout: '1s' } } }],
-    ['the polls at once per host', { network: { poll: { concurrency_per_host: 2 } } }],
     ['the chain id', { network: { chain_id: 1 } }],
     ['the family', { network: { family: 'avalanche' } }],
     ['certificate trust', { own: { tls: { insecure: true } } }],
@@ -29,6 +26,10 @@ describe('what a new configuration changes', () => {
   test.each<[string, Parameters<typeof minimal>[0]]>([
     ['a threshold', { network: { thresholds: { lag_blocks: 5 } } }],
     ['the block time', { network: { block_time: '3s' } }],
+    ['the interval', { network: { poll: { interval: '5s' } } }],
+    ['the interval of liveness checks', { network: { poll: { liveness_interval: '5m' } } }],
+    ['the timeout', { network: { poll: { timeout: '1s' } } }],
+    ['the polls at once per host', { network: { poll: { concurrency_per_host: 2 } } }],
   ])('%s changes an endpoint that keeps its state', (_, change) => {
     expect(compareConfigs(BEFORE, accepted(minimal(change)))).toMatchObject({
       changed: ['main/own-1'],

@@ -372,15 +372,16 @@ describe('a poll that fails by our own fault', () => {
 })
 
 describe('reconfiguring', () => {
-  test('an endpoint that stays keeps its health and its counters, one that changed starts unknown', async () => {
-    const { poll, at, entry, poller, networks } = house()
+  test('an endpoint that stays keeps its health and its counters, one that changed is unknown until its next poll', async () => {
+    const { poll, at, entry, poller, networks, clock } = house()
     await poll(at(1000))
     await poll(at(1000), endpointKey(other))
 
     poller.configure(networks, new Set([KEY]))
+    await clock.advance(1)
 
-    expect(entry('own').health.verdict).toBe('up')
-    expect(entry('other').health.verdict).toBeNull()
+    expect(stateAt(entry('own').health, clock.now())).toBe('up')
+    expect(stateAt(entry('other').health, clock.now())).toBe('unknown')
     expect(entry('own').tally.checks.get('head')?.runs).toBe(1)
     expect(entry('other').tally.checks.get('head')?.runs).toBe(1)
   })

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { Incident } from '../../src/core/incident/incident.ts'
+import { previewOf } from '../../src/gateway/failover/routing-order.ts'
 import { createRandom } from '../proof/random.ts'
 import {
   createStage,
@@ -457,6 +458,139 @@ test.each<[string, Node]>([
 
   expect(codes()).toEqual(told)
   expect(stage.incidents().map((incident) => [incident.id, incident.closedAt])).toEqual([[id, null]])
+})
+
+describe('a reload that changes polling', () => {
+  const thresholds = { lagBlocks: 10, lagRecoverBlocks: 1 }
+  const of = (intervalMs: number) => [
+    { name: 'ethereum', endpoints: ['a', 'b', 'c'], endpoint: { intervalMs }, thresholds },
+  ]
+  const reloads: readonly [string, from: number, to: number, keeps: boolean][] = [
+    ['URLs', INTERVAL, INTERVAL, false],
+    ['URLs and the interval', INTERVAL, INTERVAL / 2, false],
+    ['the interval to a shorter one', MINUTE, INTERVAL / 2, true],
+    ['the interval to a longer one', INTERVAL, MINUTE, true],
+  ]
+  const faults: readonly [string, Node, Node?][] = [
+    ['unreachable', REFUSED],
+    ['forked', { branch: { from: 1020, name: 'other' } }],
+    ['lagging, though less than before', { behind: 40 }, { behind: 5 }],
+    ['stalled', { stuckAt: 1020 }],
+  ]
+  const cases = reloads.flatMap(([what, from, to, keeps]) =>
+    faults.map(([fault, first, later = first]) => ({ fault, what, first, later, from, to, keeps })),
+  )
+  const left = (stage: Stage) => {
+    const [standing] = stage.board.networks()
+    const order = standing === undefined ? [] : previewOf(standing, stage.clock.now())
+    return order.find(({ endpoint }) => endpoint === 'a')?.excluded
+  }
+
+  test.each(cases)('leaves an incident open and requests away from a node that is $fault: $what', async (one) => {
+    const { fault, first, later, from, to, keeps } = one
+    for (const ms of [0, 3 * SECOND, 7 * SECOND]) {
+      const stage = createStage({ networks: of(from) })
+      await stage.pass(6 * MINUTE)
+      stage.set('ethereum/a', first)
+      await stage.pass(10 * MINUTE)
+      stage.set('ethereum/a', later)
+      await stage.pass(5 * MINUTE + ms)
+      const { id } = only(stage.open())
+      const told = stage.told('ethereum/a').length
+      const [code = ''] = fault.split(',')
+
+      stage.reconfigure(of(to), [], { keeps })
+      if (ms === 7 * SECOND) stage.reconfigure(of(to))
+      const states = new Set<string>()
+      const reasons = new Set([left(stage)])
+      for (let seconds = 0; seconds < 5 * 60; seconds++) {
+        await stage.pass(SECOND)
+        for (const name of ['b', 'c']) states.add(stage.state(`ethereum/${name}`))
+        reasons.add(left(stage))
+      }
+
+      expect(stage.incidents().map((incident) => [incident.id, incident.closedAt])).toEqual([[id, null]])
+      for (const { codes } of stage.told('ethereum/a').slice(told)) expect(codes).toContain(code)
+      expect([...states].filter((state) => state !== 'unknown')).toEqual(['up'])
+      expect(reasons).not.toContain(null)
+      stage.set('ethereum/a')
+      await stage.pass(5 * MINUTE)
+      expect([stage.state('ethereum/a'), left(stage)]).toEqual(['up', null])
+      expect(only(stage.incidents())).toMatchObject({ id, closedAt: expect.any(Number) })
+    }
+  })
+
+  test('to other URLs leaves states unknown until the next poll, and one that works there has recovered', async () => {
+    const stage = createStage({ networks: of(INTERVAL) })
+    await stage.pass(5 * MINUTE)
+    stage.set('ethereum/a', REFUSED)
+    await stage.pass(MINUTE)
+    const { id } = only(stage.open())
+
+    stage.set('ethereum/a')
+    stage.reconfigure(of(INTERVAL), [], { keeps: false })
+    const reloadedAt = stage.clock.now()
+    expect(['a', 'b', 'c'].map((name) => stage.state(`ethereum/${name}`))).toEqual(Array(3).fill('unknown'))
+    expect(stage.board.entry('ethereum', 'b')?.health.heads).toEqual([])
+    await stage.pass(MINUTE)
+
+    expect(only(stage.incidents())).toMatchObject({ id, closedAt: firstPoll(stage, 'ethereum/a', reloadedAt) })
+    expect(['a', 'b', 'c'].map((name) => stage.state(`ethereum/${name}`))).toEqual(Array(3).fill('up'))
+  })
+
+  test.each(reloads)('leaves the network halted: %s', async (_, from, to, keeps) => {
+    const stage = createStage({ networks: of(from) })
+    await stage.pass(5 * MINUTE)
+    stage.halt('ethereum', true)
+    await stage.pass(10 * MINUTE)
+    const { id } = only(stage.open())
+
+    stage.reconfigure(of(to), [], { keeps })
+    for (let seconds = 0; seconds < 5 * 60; seconds++) {
+      await stage.pass(SECOND)
+      expect(stage.halted('ethereum')).toBe(true)
+    }
+
+    expect(only(stage.incidents())).toMatchObject({ id, closedAt: null })
+    stage.halt('ethereum', false)
+    await stage.pass(3 * MINUTE)
+    expect(only(stage.incidents()).closedAt).not.toBeNull()
+  })
+
+  test.each(reloads)('leaves the end of a flapping incident at the recovery: %s', async (_, from, to, keeps) => {
+    const stage = createStage({ networks: of(from) })
+    await stage.pass(5 * MINUTE)
+    for (let outages = 0; outages < 3; outages++) {
+      stage.set('ethereum/a', REFUSED)
+      await stage.pass(4 * from)
+      stage.set('ethereum/a')
+      await stage.pass(4 * from)
+    }
+    const flapping = only(stage.open())
+    const recoveredAt = flapping.changes.at(-1)?.at
+
+    stage.reconfigure(of(to), [], { keeps })
+    await stage.pass(15 * MINUTE)
+
+    expect(stage.incidents().at(-1)).toMatchObject({ id: flapping.id, flapping: true, closedAt: recoveredAt })
+  })
+
+  test('to another chain keeps no head of the earlier one', async () => {
+    const networks = (chainId: number) => of(INTERVAL).map((one) => ({ ...one, network: { chainId } }))
+    const stage = createStage({ networks: networks(1) })
+    stage.set('ethereum/b', { behind: -1_000_000 })
+    stage.set('ethereum/c', { behind: -1_000_000 })
+    await stage.pass(5 * MINUTE)
+    const reference = stage.reference('ethereum')
+    for (const name of ['a', 'b', 'c']) stage.set(`ethereum/${name}`)
+
+    stage.reconfigure(networks(5), [], { keeps: false })
+    await stage.pass(2 * INTERVAL)
+
+    expect(reference).toBeGreaterThan(1_000_000)
+    expect(stage.reference('ethereum')).toBeLessThan(10_000)
+    expect(stage.counted('ethereum/b')).toEqual({ reorgs: 0, regressions: 0 })
+  })
 })
 
 test('a raised threshold ends what it no longer finds, a lowered one finds it, after the usual number of polls', async () => {

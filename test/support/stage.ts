@@ -139,7 +139,7 @@ export interface Stage {
   /** Ends at once, as kill -9 does, losing writes of the last `lostMs`; returns what the next run finds. */
   killed(lostMs?: number): Saved
   readonly world: StageWorld
-  /** `keeps: false`: the endpoints get other requests from now on, so that nothing is known of them. */
+  /** `keeps: false`: the endpoints get other URLs from now on. */
   reconfigure(
     networks: readonly StageNetwork[],
     windows?: readonly PlannedWindow[],

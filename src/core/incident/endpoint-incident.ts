@@ -115,8 +115,7 @@ export function recoverIncident(
 }
 
 /**
- * After a crash, the saved health may be older than the incident, and after a reload there may be none: then `up` is no news
- * until good polls confirm it.
+ * After a crash, the saved health may be older than the incident: then `up` is no news until good polls confirm it.
  */
 export function hasRecovered({ confirmation: { recent } }: Health, recoverAfter: number): boolean {
   // What places say together has no polls of its own.

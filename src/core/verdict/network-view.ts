@@ -28,9 +28,9 @@ export interface NetworkView extends Pick<NetworkChains, 'references' | 'halts' 
   health(endpoint: string): Health | undefined
   /** The data to be saved for a restart; `null` if the endpoint is unknown. */
   snapshot(endpoint: string): SavedEndpoint | null
-  /** Continues from an earlier run. The state is unknown until the next poll. */
+  /** Continues from an earlier run, or from another URL. The state is unknown until the next poll. */
   restore(endpoint: string, saved: SavedEndpoint, now: UnixMs): void
-  /** Continues without a gap from the view that this one replaces, whose chains this one has; its thresholds may differ. */
+  /** Continues without a gap from the view that this one replaces, whose chains this one has. Its rules may differ. */
   takeOver(endpoint: string, from: NetworkView): void
   /** Adapts to a step of the wall clock to `now`: no time has passed, but states are unknown until the next poll. */
   shift(ms: number, now: UnixMs): void
