@@ -27,7 +27,7 @@ export interface Report extends Omit<Incident, 'changes'> {
   readonly previous: Verdict | null
   /** Every bad state that the incident reached. */
   readonly reached: readonly Verdict[]
-  /** Whether it ended because its endpoints are up again: it may also end in a larger incident, or be removed. */
+  /** Whether its endpoints are up again: a flapping one is open for a while then, and one that ended may have for another reason. */
   readonly recovered: boolean
   /** A sentence about the other endpoints of the network, which tells the node's fault from the chain's. */
   readonly others: string

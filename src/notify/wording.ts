@@ -92,17 +92,20 @@ function reasonOf(report: Report): string {
 }
 
 function headlineOf(report: Report, type: MessageType, saysBoth: boolean): string {
-  const { cause, state, previous, openedAt, closedAt, flapping, flaps } = report
+  const { cause, state, previous, openedAt, closedAt, flapping, flaps, recovered } = report
   const name = subjectOf(report)
   const reason = reasonOf(report)
   const because = reason === '' ? '' : `: ${reason}`
   const since = `since ${dateTime(openedAt)}${planned(report)}`
   const lasted = humanDuration(lastedMs(report, openedAt))
   const [be, was] = cause === 'outage' ? ['are', 'were'] : ['is', 'was']
-  const is = flapping ? `${be} flapping (failed ${flaps + 1} times), ${state}` : `${be} ${stateWord(report)}`
+  const flappingNow = `${be} flapping (failed ${flaps + 1} times)`
+  const is = flapping ? `${flappingNow}, ${state}` : `${be} ${stateWord(report)}`
   switch (type) {
     case 'incident.opened':
-      return `${name} ${is} ${since}${because}`
+      return flapping && recovered && closedAt === null
+        ? `${name} ${flappingNow} ${since}, up at the moment (${was} ${state}${because})`
+        : `${name} ${is} ${since}${because}`
     case 'incident.worse':
       return `${name} got worse, ${previous ?? 'up'} to ${state}, ${since}${because}`
     case 'incident.better':

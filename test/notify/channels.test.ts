@@ -604,6 +604,11 @@ describe('the line of text', () => {
       `avalanche/own-1 is flapping (failed 3 times), down since 2026-01-01 00:00:00 UTC: connection refused. ${OTHERS}`,
     ],
     [
+      'flapping, and up again before the message was sent',
+      messageOf([reportWith('connection refused', { flapping: true, flaps: 2, recovered: true })]),
+      `avalanche/own-1 is flapping (failed 3 times) since 2026-01-01 00:00:00 UTC, up at the moment (was down: connection refused). ${OTHERS}`,
+    ],
+    [
       'a group',
       messageOf([reportWith('x'), reportWith('x', { id: 'b', endpoint: 'own-2' })]),
       '2 incidents opened: avalanche/own-1, avalanche/own-2',
