@@ -13,6 +13,7 @@ export function startJobs({ store, board, clock, log, role }: JobsDeps) {
   // A job can take minutes, and the reader does without what it will aggregate.
   const started = Promise.all([joined.then(calendarJobs.start).catch(failed), joined.then(availability.start)])
   return {
+    reloaded: availability.reloaded,
     async stop(): Promise<void> {
       availability.stop()
       await Promise.all([calendarJobs.stop(), started])
@@ -148,11 +149,17 @@ function createAvailabilityRefresh({ store, board, clock, log }: AvailabilityRef
     } catch (error) {
       log.warn({ error: String(error) }, 'availability could not be computed')
     }
+    timer?.cancel()
     if (!isStopped) timer = clock.after(nextMs, () => void refresh(Math.min(2 * nextMs, AVAILABILITY_EVERY_MS)))
   }
 
   return {
     start: (): Promise<void> => refresh(AVAILABILITY_FIRST_MS),
+    /** Endpoints that were added may have a history. */
+    reloaded(): void {
+      const isMissing = board.networks().some(({ endpoints }) => endpoints.some((entry) => entry.availability === null))
+      if (isMissing && !isStopped) void refresh(AVAILABILITY_FIRST_MS)
+    },
     stop(): void {
       isStopped = true
       timer?.cancel()

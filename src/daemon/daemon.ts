@@ -80,12 +80,11 @@ export async function startDaemon({ config, log, clock: realClock = systemClock 
     onChainEvent: (network, event) => gateway?.chainMoved(network, event),
   })
   const { prober, poller, scheduler, calendar, sightings } = monitor
-  const publicUrl = () => current.server.publicUrl
   const http = createHttpServer({
     ...parts,
     store: { ...store, incidents: store.certain.incidents },
     sightings,
-    options: { ...config.server, ...listenerOf(config.server, caps.page), publicUrl },
+    options: { ...config.server, ...listenerOf(config.server, caps.page), publicUrl: () => current.server.publicUrl },
     ready: () => scheduler.firstRoundDone && role.isReady && !isStopping,
     stopping: () => isStopping,
     ...reports,
@@ -150,6 +149,7 @@ export async function startDaemon({ config, log, clock: realClock = systemClock 
 
     reload(next, kept) {
       apply(next, kept)
+      jobs.reloaded()
       journal.reloaded(endpointCount(board))
       log.setLevel(next.log.level)
       renewCertificate(http, next.server)

@@ -1,8 +1,11 @@
 import { expect, test } from 'vitest'
+import { unpolled } from '../../src/core/verdict/health.ts'
 import { createCalendarJobs, startJobs } from '../../src/daemon/calendar-jobs.ts'
+import { createBoard, newTally } from '../../src/state/board.ts'
 import { STORE_JOBS, type StoreJob } from '../../src/store/store.ts'
 import { createFakeClock } from '../support/fake-clock.ts'
 import { silentLog } from '../support/log.ts'
+import { endpoint, network } from '../support/network.ts'
 
 const HOUR = 3_600_000
 
@@ -137,6 +140,46 @@ test('stopping cuts a running job short, and does not wait for one that cannot b
   const stopped = Promise.all([stuck.stop(), stuckStart])
   await clock.advance(2000)
   await stopped
+})
+
+test('availability of endpoints that a reload adds is known at once, and the next time as usual', async () => {
+  const clock = createFakeClock()
+  const asked: (readonly string[])[] = []
+  const board = createBoard()
+  const configure = (...names: string[]) =>
+    board.configure([
+      {
+        network: network({ name: 'ethereum' }),
+        fresh: names.map((name) => ({ health: unpolled(endpoint(name), clock.now()), tally: newTally([]) })),
+      },
+    ])
+  const none = { ratio: null, coverage: 0, fresh: null }
+  const rows = { '24h': none, '7d': none, '30d': none, '90d': none }
+  const store = {
+    lastRuns: async () => new Map<StoreJob, number>(),
+    run: async () => true,
+    availability: async (keys: readonly string[]) => {
+      asked.push(keys)
+      return new Map(keys.map((key) => [key, rows]))
+    },
+  }
+  configure('a')
+  const role = { start: async () => {}, runsJobs: true }
+  const jobs = startJobs({ store, board, clock, log: silentLog, role })
+  await clock.advance(10 * 60_000)
+  asked.length = 0
+
+  jobs.reloaded()
+  configure('a', 'b')
+  jobs.reloaded()
+  await clock.advance(0)
+
+  expect(asked).toEqual([['ethereum/a', 'ethereum/b']])
+  expect(board.entry('ethereum', 'b')?.availability).toBe(rows)
+  await clock.advance(10 * 60_000)
+  expect(asked.length).toBeLessThanOrEqual(16)
+  await jobs.stop()
+  jobs.reloaded()
 })
 
 test('availability is known while the first jobs still run', async () => {
