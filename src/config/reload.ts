@@ -67,9 +67,9 @@ function asPolled({ networks }: Config): ReadonlyMap<EndpointKey, Polled> {
 }
 
 interface Polled {
-  /** Everything that decides which node is asked, for what, and how its answers are read. */
+  /** Everything that decides which node gets which requests, and how its answers are read. */
   readonly requests: unknown
-  /** How often a node is asked, how long it may take, and how answers are judged. */
+  /** The pace and the limits of requests, and how answers are judged. */
   readonly rules: unknown
 }
 

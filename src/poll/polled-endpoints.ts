@@ -179,7 +179,7 @@ function polledOf(
   })
 }
 
-/** A chain id that was not configured before, or is not any more, tells of no other chain. */
+/** A chain id that was added to the configuration, or removed, does not mean another chain. */
 function isSameChain(a: Network, b: Network): boolean {
   return a.family === b.family && (a.chainId === b.chainId || a.chainId === null || b.chainId === null)
 }

@@ -309,7 +309,7 @@ describe('what one has not got', () => {
     expect(reply).toMatchObject({ endpoint: 'a', attempts: 2 })
   })
 
-  test('is found on another unhealthy endpoint where none is healthy', async () => {
+  test('is found on another unhealthy endpoint if all are unhealthy', async () => {
     const a = await startBareNode(() => null)
     const b = await startBareNode(() => ({ hash: `0x${'a'.repeat(64)}` }))
     const { ask } = await setting({ a, b }, { polled: false })

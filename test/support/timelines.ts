@@ -470,7 +470,7 @@ function isKnownWith(
   return ({ kind, of }: PlannedFault) => !COMPARED.has(kind) || !eventful.has(networkOf(networks, of))
 }
 
-/** One endpoint that stands still cannot be told from a chain that does. */
+/** An endpoint that stands still looks like a chain that does. */
 function isPossibleHalt(
   networks: readonly TimelineNetwork[],
   faults: readonly PlannedFault[],

@@ -114,7 +114,7 @@ export interface UpstreamTarget extends NodeLocation {
   readonly endpoint: Endpoint
   readonly rpcPath: string
   readonly kind: 'proxy' | 'observer'
-  /** `null` if none is configured. */
+  /** `null` without a configured one. */
   readonly chainId: number | null
 }
 
