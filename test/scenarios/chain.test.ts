@@ -970,6 +970,21 @@ test.each([5, 50, 5000])(
   },
 )
 
+test('a node that is far behind when Heartline starts is not called up once another one was polled', async () => {
+  for (const late of ['b', 'c']) {
+    const stage = stageOf(THREE)
+    stage.set(key(late), { behind: 1000 })
+
+    const states = new Set<string>()
+    for (let at = 0; at < 60; at++) {
+      await stage.pass(SECOND)
+      states.add(stage.state(key(late)))
+    }
+
+    expect([...states]).toEqual(['unknown', 'down'])
+  }
+})
+
 describe('heights that go back', () => {
   test('by one block now and then are counted and are no fault', async () => {
     const stage = stageOf(THREE, { network: { blockTimeMs: MINUTE }, thresholds: { stallMs: 5 * MINUTE } })

@@ -1,6 +1,7 @@
 import { type EndpointKey, endpointKey } from '../../src/core/endpoint.ts'
 import type { Failure } from '../../src/core/failure.ts'
 import type { Incident } from '../../src/core/incident/incident.ts'
+import { THRESHOLDS } from './network.ts'
 import type { Stage } from './stage.ts'
 
 export interface TimelineNetwork {
@@ -180,8 +181,8 @@ export function judge({ runs, fleet, past, outages, halts, begun }: Played): Tim
           ? last
           : told.find(({ at, codes }) => at >= end && codes.length === 0)
     const count = (from: number, to: number) => polls.filter((at) => at >= from && at < to).length
-    // The last poll of a daemon that ends is not judged any more, nor the one before it that waits for a witness.
-    const unjudged = until === null || until > run.to ? 2 : 0
+    // The last poll of a daemon that ends is not judged any more, nor a failed one before it that waits for a witness.
+    const unjudged = until === null || until > run.to ? (COMPARED.has(fault.kind) ? 1 : 2) : 0
     const seen = visibleAt === null ? 0 : polls.filter((at) => at >= visibleAt && at < end).length - unjudged
     const wasKnown = known !== undefined && known.at === run.from
     const pollsToDetect = known === undefined || visibleAt === null || wasKnown ? null : count(visibleAt, known.at)
@@ -233,13 +234,8 @@ export function judge({ runs, fleet, past, outages, halts, begun }: Played): Tim
       wrongs.push(`${key} was called ${verdict} (${codes.join(', ')}) at ${seconds(at)} though well`)
   for (const incident of incidents.values()) {
     const key = keyOf(incident)
-    const isHalt = halts.some(
-      ({ name, since, until }) =>
-        name === incident.network &&
-        since <= incident.confirmedAt &&
-        incident.confirmedAt <= until + slackOf(name, fleet),
-    )
-    if (key === null && isHalt) continue
+    const isHalt = halts.some((one) => isOf(one, incident, fleet))
+    if (isHalt) continue
     if (key === null || !isExcused(key, incident.confirmedAt))
       wrongs.push(
         `an incident of ${key ?? `${incident.network} (${incident.conditions.map(({ code }) => code).join(', ')})`} at ${seconds(incident.openedAt)}`,
@@ -342,10 +338,16 @@ function keyOf({ network, endpoint }: Incident): EndpointKey | null {
   return endpoint === null ? null : endpointKey({ network, name: endpoint })
 }
 
-/** Until a network's next block is polled. */
-function slackOf(name: string, fleet: readonly Member[]): number {
+/** Whether it is about this halt. The last block before it and the first one after it may be polled an interval later. */
+function isOf({ name, since, until }: Halt, { cause, network: of, confirmedAt }: Incident, fleet: readonly Member[]) {
+  if (cause !== 'halted' || of !== name) return false
   const { network } = fleet.find((one) => one.name === name) as Member
-  return network.blockTimeMs + slowestOf(network) + 5000
+  const slackMs = network.blockTimeMs + slowestOf(network)
+  return confirmedAt >= since + stallOf(network) - slackMs && confirmedAt <= until + slackMs + 5000
+}
+
+export function stallOf(network: TimelineNetwork): number {
+  return Math.max(THRESHOLDS.stallMs, 5 * network.blockTimeMs, 3 * slowestOf(network))
 }
 
 /** Whether nothing can be compared with it. */

@@ -19,6 +19,7 @@ import {
   type PlannedFault,
   type Run,
   slowestOf,
+  stallOf,
   type TimelineNetwork,
   type TimelineOutcome,
 } from './timeline-truth.ts'
@@ -354,10 +355,6 @@ function stageNetwork(network: TimelineNetwork, at: number, ill: ReadonlyMap<End
     },
     endpoints: all.filter(({ name }) => ill.get(endpointKey({ network: `n${at}`, name }))?.fault.kind !== 'removed'),
   }
-}
-
-function stallOf(network: TimelineNetwork): number {
-  return Math.max(THRESHOLDS.stallMs, 5 * network.blockTimeMs, 3 * slowestOf(network))
 }
 
 const anyNetwork = (intervalMs: number): fc.Arbitrary<TimelineNetwork> =>

@@ -23,7 +23,11 @@ export function assess(
   const liveness = livenessAfter(previous.liveness, result.liveness, startedAt)
   const earlier = isComparable ? null : comparedIn(previous.confirmation)
   const findings = findingsOf(result, liveness, standings, { thresholds, now, timed, earlier })
-  const confirmation = confirm(previous.confirmation, findings, startedAt, thresholds)
+  const mayLag = !isComparable && standings.some(({ lagging }) => lagging)
+  const confirmed = confirm(previous.confirmation, findings, startedAt, thresholds)
+  // Not called up before it can be compared.
+  const isEarly = mayLag && previous.verdict === null && confirmed.verdict === 'up'
+  const confirmation = isEarly ? { ...confirmed, verdict: null, since: previous.since } : confirmed
   return {
     endpoint,
     verdict: confirmation.verdict,
@@ -59,12 +63,13 @@ export function withoutResult(previous: Health, startedAt: UnixMs): Health {
 const NOT_URGENT: ReadonlySet<ConditionCode> = new Set(['rate-limited', 'forked'])
 
 /**
- * Whether the latest poll found something worse than the verdict, which an early poll can confirm. Lagging does not
- * count if the endpoint `wentBack`: perhaps its whole chain did, so other endpoints must report first.
+ * Whether the latest poll found something worse than the verdict, which an early poll can confirm, or could not be compared
+ * yet. Lagging does not count if the endpoint `wentBack`: perhaps its whole chain did, so other endpoints must report first.
  */
 export function isSuspect({ confirmation }: Health, wentBack: boolean): boolean {
   const latest = confirmation.recent.at(-1)
-  if (latest === undefined || latest.verdict === 'up') return false
+  if (latest === undefined) return false
+  if (latest.verdict === 'up') return confirmation.verdict === null
   if (confirmation.verdict !== null && severity(latest.verdict) <= severity(confirmation.verdict)) return false
   const isUrgent = (code: ConditionCode) => !NOT_URGENT.has(code) && !(wentBack && code === 'lagging')
   return confirmation.traces.some(

@@ -8,23 +8,29 @@ import type { UnixMs } from '../time.ts'
  * not waited for.
  */
 export function createFirstRound(endpoints: readonly Polled[]) {
-  const intervals = endpoints.map(({ intervalMs }) => intervalMs)
-  const unpolled = new Map(endpoints.map((endpoint) => [endpoint.name, endpoint]))
-  /** How many of these have a head on the shard. */
+  const compared = endpoints.filter(({ checks }) => checks.includes('head'))
+  const intervals = compared.map(({ intervalMs }) => intervalMs)
+  const unpolled = new Map(compared.map((endpoint) => [endpoint.name, endpoint]))
+  /** How many of these have the shard. */
   const counts = new Map<Shard, number>()
-  for (const endpoint of endpoints) count(endpoint, 1)
+  for (const endpoint of compared) count(endpoint, 1)
   let until: UnixMs | null = null
 
-  function count({ checks, shards }: Polled, by: number): void {
-    if (!checks.includes('head')) return
+  function count({ shards }: Polled, by: number): void {
     for (const shard of shards) counts.set(shard, (counts.get(shard) ?? 0) + by)
   }
 
+  function known(name: string): void {
+    const endpoint = unpolled.get(name)
+    if (endpoint !== undefined && unpolled.delete(name)) count(endpoint, -1)
+  }
+
   return {
+    /** The endpoint was polled before. */
+    known,
     polled(name: string, at: UnixMs): void {
+      known(name)
       if (unpolled.size === 0) return
-      const endpoint = unpolled.get(name)
-      if (endpoint !== undefined && unpolled.delete(name)) count(endpoint, -1)
       until ??= at + Math.min(2 * Math.max(...intervals), MOST_INTERVALS * Math.min(...intervals))
       if (at <= until) return
       unpolled.clear()

@@ -125,8 +125,7 @@ export function createNetworkView(
       const health = assess(result, previous, standings, thresholds, at, { timed, isComparable: firstRound.isOver })
       healths.set(name, health)
       const wentBack = events?.some(({ kind }) => kind === 'regressed') === true
-      const suspect = isSuspect(health, wentBack) || (!firstRound.isOver && standings.some(({ lagging }) => lagging))
-      return { health, events: events ?? NOTHING, suspect }
+      return { health, events: events ?? NOTHING, suspect: isSuspect(health, wentBack) }
     },
 
     discardPoll(name, startedAt) {
@@ -188,7 +187,7 @@ export function createNetworkView(
       const fresh = healths.get(name)
       const earlier = from.health(name)
       if (fresh === undefined || earlier === undefined) return
-      if (earlier.lastPolledAt !== null) firstRound.polled(name, earlier.lastPolledAt)
+      if (earlier.lastPolledAt !== null) firstRound.known(name)
       // A raised threshold counts at once, instead of that for recovering.
       const isSameLag = from.network.thresholds.lagBlocks === thresholds.lagBlocks
       healths.set(name, { ...earlier, endpoint: fresh.endpoint, laggingShards: isSameLag ? earlier.laggingShards : [] })
