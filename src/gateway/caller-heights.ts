@@ -207,7 +207,7 @@ function parsedQuantityOf(text: Buffer, name: Buffer): number | null {
 }
 
 /** Reads `0x…"`. */
-function quantityAt(text: Buffer, start: number): number | null {
+export function quantityAt(text: Buffer, start: number): number | null {
   const digits = /^0x([0-9a-fA-F]{1,14})"/.exec(text.toString('latin1', start, start + 17))?.[1]
   return digits === undefined ? null : safe(Number.parseInt(digits, 16))
 }

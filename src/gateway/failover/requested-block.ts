@@ -1,5 +1,5 @@
 import type { Failure } from '../../core/failure.ts'
-import { answerHeight } from '../caller-heights.ts'
+import { answerHeight, quantityAt } from '../caller-heights.ts'
 import { chainOperationOf, type NodeReply, type UpstreamRequest } from '../upstream-request.ts'
 
 /** Why an answer is not what was requested; `null` if it is. */
@@ -29,12 +29,11 @@ function lacksHeight(request: UpstreamRequest, reply: NodeReply): boolean {
 /** Clients sign for the chain id that they are given. `net_version` is another number on some chains. */
 function otherChain(request: UpstreamRequest, reply: NodeReply, expected: number): Failure | null {
   if (reply.kind !== 'result' || chainOperationOf(request).name !== 'eth_chainId') return null
-  const actual = QUANTITY.exec(reply.result.toString('latin1', 0, 100))?.[1]
-  if (actual === undefined) return NO_CHAIN_ID
-  return Number(actual) === expected ? null : { kind: 'wrong-network', expected, actual }
+  const actual = quantityAt(reply.result, 1)
+  if (actual === null) return NO_CHAIN_ID
+  return actual === expected ? null : { kind: 'wrong-network', expected, actual: String(actual) }
 }
 
-const QUANTITY = /^\s*"(0x[0-9a-fA-F]{1,64})"/
 const NO_CHAIN_ID: Failure = { kind: 'malformed', what: 'eth_chainId is not a quantity' }
 
 /** Whether an answer is about the requested block or transaction. An answer that does not name its block passes. */
