@@ -13,8 +13,10 @@ import { type Rehearsal, startRehearsal } from './rehearsal.ts'
 
 const hasPrometheus = requirePackage('prometheus', 'prometheus')
 const hasDisk = hasPrometheus && mayMount()
-/** Ten seconds per hour, but nothing shorter than Prometheus can see. */
-/** After a failed scrape, the `for` of every alert starts again: on a busy machine ten in a row do not all succeed. */
+/**
+ * Ten seconds per hour, but nothing shorter than Prometheus can see. After a failed scrape, the `for` of every alert starts
+ * again: on a busy machine ten in a row do not all succeed.
+ */
 const PACE = { ...paceOf(360), hold: paceOf(3600).hold }
 /** Those of several daemons need a database server: test/grafana/rules.test.ts fires them. */
 const isOfOne = ({ name }: { readonly name: string }) => name !== 'heartline-cluster'
@@ -160,12 +162,14 @@ async function prove({ what, alerts, where, silences: blamesNobody, inject, heal
   for (const name of alerts) proven.add(name)
 }
 
-/** After a failed scrape, the `for` of every alert starts again. */
+/** After a failed scrape, the `for` of every alert starts again; a daemon without CPU judges no endpoint. */
 async function scrapesSince(began: number): Promise<string> {
   const range = `[${Math.round((performance.now() - began) / 1000)}s]`
-  const told = async (of: string) =>
-    (await prometheus.query(`${of}(up${range})`)).map(({ value }) => value[1]).join(' and ')
-  return `scrapes of the daemons: ${await told('count_over_time')}, answered: ${await told('sum_over_time')}`
+  const told = async (of: string, series: string) =>
+    (await prometheus.query(`${of}(${series}${range})`)).map(({ value }) => value[1]).join(' and ')
+  const answered = await told('sum_over_time', 'up')
+  const judging = await told('avg_over_time', 'heartline_observer_judging')
+  return `scrapes of the daemons: ${await told('count_over_time', 'up')}, answered: ${answered}, judging: ${judging}`
 }
 
 function has(alert: Labels, labels: Labels): boolean {
