@@ -168,7 +168,7 @@ function polledOf(
     }
     if (earlier === undefined) return next
     if (kept.has(key)) {
-      view.takeOver(endpoint.name, earlier.view)
+      view.takeOver(endpoint.name, earlier.view, now)
       return Object.assign(earlier, next)
     }
     const saved = earlier.view.snapshot(endpoint.name)

@@ -520,6 +520,18 @@ describe('a reload that changes polling', () => {
     }
   })
 
+  test('to a longer interval leaves states known until the next poll', async () => {
+    const stage = createStage({ networks: of(INTERVAL) })
+    await stage.pass(5 * MINUTE)
+    stage.reconfigure(of(5 * MINUTE))
+    const states = new Set<string>()
+    for (let seconds = 0; seconds < 15 * 60; seconds++) {
+      await stage.pass(SECOND)
+      for (const name of ['a', 'b', 'c']) states.add(stage.state(`ethereum/${name}`))
+    }
+    expect([...states]).toEqual(['up'])
+  })
+
   test('to other URLs leaves states unknown until the next poll, and one that works there has recovered', async () => {
     const stage = createStage({ networks: of(INTERVAL) })
     await stage.pass(5 * MINUTE)

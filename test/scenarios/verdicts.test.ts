@@ -187,7 +187,7 @@ describe('an endpoint behind the others', () => {
       ['liar', 'b'].map((name) => endpoint(name)),
       alone.now(),
     )
-    for (const name of ['liar', 'b']) again.takeOver(name, alone.view)
+    for (const name of ['liar', 'b']) again.takeOver(name, alone.view, 0)
     const later = alone.now() + INTERVAL
     again.judge(pollResult(endpoint('liar'), later, lying(1100, later, endpoint('liar'))), later)
     again.judge(pollResult(endpoint('b'), later, honest(1100, later, endpoint('b'))), later)

@@ -31,7 +31,7 @@ export interface NetworkView extends Pick<NetworkChains, 'references' | 'halts' 
   /** Continues from an earlier run, or from another URL. The state is unknown until the next poll. */
   restore(endpoint: string, saved: SavedEndpoint, now: UnixMs): void
   /** Continues without a gap from the view that this one replaces, whose chains this one has. Its rules may differ. */
-  takeOver(endpoint: string, from: NetworkView): void
+  takeOver(endpoint: string, from: NetworkView, now: UnixMs): void
   /** Adapts to a step of the wall clock to `now`: no time has passed, but states are unknown until the next poll. */
   shift(ms: number, now: UnixMs): void
 }
@@ -183,14 +183,18 @@ export function createNetworkView(
       })
     },
 
-    takeOver(name, from) {
+    takeOver(name, from, at) {
       const fresh = healths.get(name)
       const earlier = from.health(name)
       if (fresh === undefined || earlier === undefined) return
       if (earlier.lastPolledAt !== null) firstRound.known(name)
+      const { endpoint } = fresh
+      // The next poll comes as late as the new interval says.
+      const longerMs = Math.max(0, endpoint.intervalMs - earlier.endpoint.intervalMs)
+      const validUntil = resultHolds(earlier, at) ? earlier.validUntil + 2 * longerMs : earlier.validUntil
       // A raised threshold counts at once, instead of that for recovering.
       const isSameLag = from.network.thresholds.lagBlocks === thresholds.lagBlocks
-      healths.set(name, { ...earlier, endpoint: fresh.endpoint, laggingShards: isSameLag ? earlier.laggingShards : [] })
+      healths.set(name, { ...earlier, endpoint, validUntil, laggingShards: isSameLag ? earlier.laggingShards : [] })
     },
 
     shift(ms, at) {
