@@ -12,7 +12,7 @@ import type { HeadStanding, Health } from '../core/verdict/health.ts'
 export function writeHealth(
   health: Health,
   turns: Turns,
-): Omit<Health, 'endpoint' | 'confirmation'> & { turns: Turns; recent: Recent | undefined } {
+): Omit<Health, 'endpoint' | 'confirmation' | 'livenessLimited'> & { turns: Turns; recent: Recent | undefined } {
   const { verdict, since, conditions, lastPolledAt, validUntil, heads, liveness } = health
   const { latencyMs, clockSkewMs, tlsNotAfter, laggingShards, confirmation } = health
   return {
@@ -57,6 +57,7 @@ export function readHealth(value: unknown, endpoint: Endpoint): { health: Health
     tlsNotAfter: said.tlsNotAfter,
     confirmation: { verdict, since, ...(isBad && { badSince: turns.up }), recent, traces: NONE },
     laggingShards: said.laggingShards.length === 0 ? NONE : said.laggingShards,
+    livenessLimited: false,
   }
   return { health, turns }
 }

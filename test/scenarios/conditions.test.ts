@@ -159,3 +159,23 @@ describe('an endpoint that', () => {
     expect((polls[1] ?? 0) - (polls[0] ?? 0)).toBeLessThan(INTERVAL / 2)
   })
 })
+
+test.each<[string, Node, state: string, code: string]>([
+  ['far behind', { behind: 200 }, 'down', 'lagging'],
+  ['forked', { branch: { from: 1030, name: 'other' } }, 'degraded', 'forked'],
+  ['of another network', { failure: { kind: 'wrong-network', expected: 1, actual: '5' } }, 'down', 'wrong-network'],
+])('a node that is %s stays so while it limits our rate', async (_, node, state, code) => {
+  const stage = stageOf()
+  await stage.pass(5 * MINUTE)
+  stage.set(key('b'), node)
+  await stage.until(() => stage.codes(key('b')).includes(code), 10 * MINUTE)
+  stage.set(key('b'), { failure: { kind: 'rate-limited', retryAfterMs: null } })
+  for (let seconds = 0; seconds < 5 * 60; seconds++) {
+    await stage.pass(1000)
+    expect([stage.state(key('b')), stage.codes(key('b'))]).toEqual([state, expect.arrayContaining([code])])
+  }
+
+  stage.set(key('b'), {})
+  await stage.until(() => stage.state(key('b')) === 'up', MINUTE)
+  expect(stage.incidents()).toHaveLength(1)
+})

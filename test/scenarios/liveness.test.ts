@@ -274,6 +274,45 @@ test('a liveness check that fails is repeated with every poll, and does not outl
   expect(took).toBeLessThanOrEqual(3 * INTERVAL)
 })
 
+test.each<[string, () => Liveness, state: string, code: string]>([
+  [
+    'syncing',
+    () => livenessOf({ ...QUIET, sync: { isSyncing: true, remainingBlocks: 12_000 } }),
+    'degraded',
+    'syncing',
+  ],
+  ['unhealthy', () => ({ healthy: false, checks: [check('P', false)], heartbeatAt: null }), 'down', 'unhealthy'],
+])('a node that is %s stays so while it limits the rate of liveness checks', async (_, liveness, state, code) => {
+  const stage = stageOf()
+  stage.set(key('b'), { liveness })
+  await stage.pass(5 * MINUTE)
+  expect([stage.state(key('b')), stage.codes(key('b'))]).toEqual([state, [code]])
+
+  stage.set(key('b'), { livenessFailure: { kind: 'rate-limited', retryAfterMs: null } })
+  const states = new Set<string>()
+  for (let seconds = 0; seconds < 10 * 60; seconds++) {
+    await stage.pass(SECOND)
+    states.add(stage.state(key('b')))
+    expect(stage.codes(key('b'))).toContain(code)
+  }
+  expect([...states]).toEqual([state])
+
+  stage.set(key('b'), reporting({}))
+  await stage.until(() => stage.state(key('b')) === 'up', MINUTE + 3 * INTERVAL)
+  expect(stage.incidents()).toHaveLength(1)
+})
+
+test('a node that was healthy is not called worse for one limited liveness check', async () => {
+  const stage = stageOf()
+  await stage.pass(5 * MINUTE)
+  stage.set(key('b'), { livenessFailure: { kind: 'rate-limited', retryAfterMs: null } })
+  await stage.pass(MINUTE)
+  stage.set(key('b'), reporting({}))
+  await stage.pass(5 * MINUTE)
+
+  expect(stage.accused()).toEqual([])
+})
+
 test('after a restart, a syncing node stays degraded without a second incident', async () => {
   const before = stageOf()
   before.set(key('b'), reporting({ sync: { isSyncing: true, remainingBlocks: 50_000 } }))

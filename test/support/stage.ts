@@ -39,6 +39,8 @@ export interface Node {
   /** From asking to the answer, which tells how things were halfway. Beyond five seconds it is a timeout. */
   readonly latencyMs?: number | (() => number)
   readonly liveness?: (now: number) => Liveness
+  /** Of its liveness check alone. */
+  readonly livenessFailure?: Failure
   readonly clockSkewMs?: number
   /** It does not tell blocks by their height. */
   readonly mute?: boolean
@@ -281,6 +283,7 @@ export function createStage(options: StageOptions = {}): Stage {
       shard,
       outcome: ill && failure !== null ? bad(failure, latencyMs) : good(head, latencyMs),
     }))
+    const livenessFailure = failure ?? node.livenessFailure ?? null
     const nodeTime = trueTime() + (node.clockSkewMs ?? 0)
     const wanted = compare?.(heads) ?? []
     compared.set(key, (compared.get(key) ?? 0) + wanted.length)
@@ -299,8 +302,8 @@ export function createStage(options: StageOptions = {}): Stage {
               ),
             })),
       liveness: of.checks.includes('liveness')
-        ? failure !== null
-          ? bad(failure, latencyMs)
+        ? livenessFailure !== null
+          ? bad(livenessFailure, latencyMs)
           : good(
               // Told on our clock: the reader of heartbeats takes the node's own out by its Date header.
               node.liveness?.(clock.now()) ?? {

@@ -134,6 +134,7 @@ function mergedHealth(endpoint: Endpoint, counted: readonly Vote[], needed: numb
     tlsNotAfter: latest.tlsNotAfter,
     confirmation: state === 'up' ? { verdict: state, since, recent: NONE, traces: NONE } : badConfirmation(),
     laggingShards: latest.laggingShards,
+    livenessLimited: false,
   }
 
   /** Places have no polls in common, but their latest ones tell whether the endpoint is coming back. */

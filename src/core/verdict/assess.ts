@@ -1,11 +1,11 @@
-import type { Thresholds } from '../network.ts'
+import type { Shard, Thresholds } from '../network.ts'
 import type { Outcome, PollResult } from '../poll-result.ts'
 import type { UnixMs } from '../time.ts'
-import { type ConditionCode, severity } from './condition.ts'
-import { comparedIn, conditionsOf, confirm, confirmedOnly } from './confirm.ts'
+import { type ConditionCode, type Finding, isRelative, severity } from './condition.ts'
+import { conditionsOf, confirm, confirmedNow, confirmedOnly } from './confirm.ts'
 import { findingsOf, latencyOf, type ShardStanding, skewOf } from './findings.ts'
 import type { Health } from './health.ts'
-import { livenessAfter } from './liveness.ts'
+import { isLivenessLimited, livenessAfter, OF_LIVENESS } from './liveness.ts'
 
 /**
  * The health of an endpoint after a poll. `standings` are the shards whose head the poll read. `timed`: the poll's
@@ -21,8 +21,10 @@ export function assess(
 ): Health {
   const { endpoint, startedAt } = result
   const liveness = livenessAfter(previous.liveness, result.liveness, startedAt)
-  const earlier = isComparable ? null : comparedIn(previous.confirmation)
-  const findings = findingsOf(result, liveness, standings, { thresholds, now, timed, earlier })
+  const livenessLimited = isLivenessLimited(previous, result.liveness)
+  const earlier = earlierFindings(previous, result, { isComparable, livenessLimited })
+  const options = { thresholds, now, timed, isComparable, livenessLimited, earlier }
+  const findings = findingsOf(result, liveness, standings, options)
   const mayLag = !isComparable && standings.some(({ lagging }) => lagging)
   const confirmed = confirm(previous.confirmation, findings, startedAt, thresholds)
   // Not called up before it can be compared.
@@ -37,12 +39,44 @@ export function assess(
     validUntil: result.finishedAt + 2 * endpoint.intervalMs,
     heads: headsAfter(previous, standings, startedAt),
     liveness,
+    livenessLimited,
     latencyMs: timed ? latencyOf(result) : null,
     clockSkewMs: skewOf(result, standings, now),
     tlsNotAfter: result.tlsNotAfter ?? previous.tlsNotAfter,
     confirmation,
-    laggingShards: isComparable ? laggingOf(standings) : previous.laggingShards,
+    laggingShards: isComparable ? laggingOf(standings, previous, result) : previous.laggingShards,
   }
+}
+
+/**
+ * What is confirmed and this poll could not look for. A node that limits our rate does not show that it has recovered, and
+ * neither does one that cannot be compared yet.
+ */
+function earlierFindings(
+  { confirmation }: Health,
+  result: PollResult,
+  { isComparable, livenessLimited }: { readonly isComparable: boolean; readonly livenessLimited: boolean },
+): readonly Finding[] {
+  const limited = limitedShards(result)
+  const isLimitedAtAll = livenessLimited || limited.length > 0
+  if (isComparable && !isLimitedAtAll) return NOTHING
+  const { heads, liveness } = result
+  const answersNothing = liveness?.ok !== true && heads.every(({ outcome }) => !outcome.ok)
+  return confirmedNow(confirmation).filter(({ code, shards }) => {
+    if (OF_LIVENESS.has(code)) return livenessLimited
+    if (code === 'wrong-network') return isLimitedAtAll && answersNothing
+    if (!isRelative(code)) return false
+    return !isComparable || limited.some((shard) => shard === null || shards?.includes(shard) !== false)
+  })
+}
+
+function limitedShards({ heads }: PollResult): readonly Shard[] {
+  if (heads.every(({ outcome }) => outcome.ok)) return NOTHING
+  return heads.filter(({ outcome }) => isLimited(outcome)).map(({ shard }) => shard)
+}
+
+function isLimited(outcome: Outcome<unknown>): boolean {
+  return !outcome.ok && outcome.failure.kind === 'rate-limited'
 }
 
 /**
@@ -88,12 +122,18 @@ function retryAfterMs(outcome: Outcome<unknown>): number {
   return !outcome.ok && outcome.failure.kind === 'rate-limited' ? (outcome.failure.retryAfterMs ?? 0) : 0
 }
 
-function laggingOf(standings: readonly ShardStanding[]): Health['laggingShards'] {
-  if (standings.every(({ lagging }) => !lagging)) return NONE
-  return standings.filter(({ lagging }) => lagging).map(({ shard }) => shard)
+function laggingOf(
+  standings: readonly ShardStanding[],
+  { laggingShards }: Health,
+  result: PollResult,
+): Health['laggingShards'] {
+  const unknown = laggingShards.length === 0 ? NOTHING : limitedShards(result)
+  if (unknown.length === 0 && standings.every(({ lagging }) => !lagging)) return NOTHING
+  const found = standings.filter(({ lagging }) => lagging).map(({ shard }) => shard)
+  return [...found, ...unknown.filter((shard) => laggingShards.includes(shard))]
 }
 
-const NONE: Health['laggingShards'] = Object.freeze([])
+const NOTHING: readonly never[] = Object.freeze([])
 
 /** A shard without a head in this poll keeps its last one: the conditions say why. */
 function headsAfter(previous: Health, standings: readonly ShardStanding[], readAt: UnixMs): Health['heads'] {

@@ -1,7 +1,7 @@
 import type { Thresholds } from '../network.ts'
 import type { UnixMs } from '../time.ts'
 import type { Condition, ConditionCode, Finding, Verdict } from './condition.ts'
-import { best, isRelative, severity, worst } from './condition.ts'
+import { best, severity, worst } from './condition.ts'
 
 /**
  * Adds one poll's findings. The verdict worsens after `failAfter` consecutive worse polls, to the least bad of them,
@@ -127,11 +127,9 @@ export function confirmedOnly(state: ConfirmationState): ConfirmationState {
   return { ...state, recent: [], traces: confirmed.map((trace) => ({ ...trace, missed: 0 })) }
 }
 
-/** What comparison with other endpoints has confirmed, and the latest poll still found. */
-export function comparedIn({ traces }: ConfirmationState): readonly Finding[] {
-  return traces.flatMap(({ finding, confirmed, missed }) =>
-    confirmed && missed === 0 && isRelative(finding.code) ? [finding] : [],
-  )
+/** What is confirmed, and the latest poll still found. */
+export function confirmedNow({ traces }: ConfirmationState): readonly Finding[] {
+  return traces.flatMap(({ finding, confirmed, missed }) => (confirmed && missed === 0 ? [finding] : []))
 }
 
 /** Worst first, then oldest first. */

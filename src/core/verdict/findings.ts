@@ -14,12 +14,12 @@ export function findingsOf(
   result: PollResult,
   liveness: Liveness | null,
   standings: readonly ShardStanding[],
-  { thresholds, now, timed, earlier }: FindingsOptions,
+  { thresholds, now, timed, isComparable, livenessLimited, earlier }: FindingsOptions,
 ): readonly Finding[] {
   const findings: Finding[] = []
   if (result.liveness?.ok === false) push(findings, ofFailure(result.liveness.failure, ''))
   // The heartbeat was converted to our clock when it was read.
-  else if (liveness !== null) {
+  else if (liveness !== null && !livenessLimited) {
     pushLiveness(findings, liveness, thresholds, now)
     if (result.heads.length === 0 && liveness.checks.every(({ offered }) => offered === false)) {
       findings.push(ofNothing(liveness))
@@ -29,8 +29,8 @@ export function findingsOf(
   for (const { shard, outcome } of result.heads) {
     if (!outcome.ok) push(findings, ofFailure(outcome.failure, alike ? '' : ofShard(shard)))
   }
-  if (earlier !== null) findings.push(...earlier)
-  for (const standing of earlier === null ? standings : []) {
+  findings.push(...earlier)
+  for (const standing of isComparable ? standings : []) {
     pushStanding(findings, standing, thresholds)
     if (standing.ageMs !== null) {
       const ageMs = Math.max(0, standing.ageMs + aheadMs(result.clockSkewMs, thresholds))
@@ -48,8 +48,12 @@ interface FindingsOptions {
   readonly now: UnixMs
   /** Our process ran during the whole poll, so its duration is the node's. */
   readonly timed: boolean
-  /** What comparison with other endpoints found before, while it cannot be compared; `null` if it can. */
-  readonly earlier: readonly Finding[] | null
+  /** The other endpoints are known well enough to compare with them. */
+  readonly isComparable: boolean
+  /** The node limited the rate of its latest liveness check. */
+  readonly livenessLimited: boolean
+  /** What earlier polls have found, and this one could not look for. */
+  readonly earlier: readonly Finding[]
 }
 
 /** The skew, if our clock is ahead of the node's: ours may be wrong, and blocks only seem old. Otherwise 0. */

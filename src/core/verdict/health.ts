@@ -21,6 +21,8 @@ export interface Health {
   readonly heads: readonly HeadStanding[]
   /** The latest known. `null` without a liveness check, or if a node that runs its own checks failed to tell them. */
   readonly liveness: Liveness | null
+  /** The node limited the rate of its latest liveness check: what it reported before may not be over. */
+  readonly livenessLimited: boolean
   /** Duration of the slowest check of the latest poll; `null` if none succeeded. */
   readonly latencyMs: number | null
   readonly clockSkewMs: number | null
@@ -53,6 +55,7 @@ export function unpolled(endpoint: Endpoint, at: UnixMs): Health {
     validUntil: at,
     heads: [],
     liveness: null,
+    livenessLimited: false,
     latencyMs: null,
     clockSkewMs: null,
     tlsNotAfter: null,

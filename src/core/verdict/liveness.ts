@@ -3,6 +3,7 @@ import type { Liveness, NodeCheck, Outcome } from '../poll-result.ts'
 import type { UnixMs } from '../time.ts'
 import type { ConditionCode } from './condition.ts'
 import type { ConfirmationState } from './confirm.ts'
+import type { Health } from './health.ts'
 
 /**
  * What is known of a node's liveness after a poll; `outcome` is `null` if the poll did not ask. Nodes that run their
@@ -49,7 +50,7 @@ export function livenessOf(failing: readonly FailingQuestion[]): Liveness | null
 }
 
 /** The conditions that only the liveness check finds. */
-const OF_LIVENESS: ReadonlySet<ConditionCode> = new Set([
+export const OF_LIVENESS: ReadonlySet<ConditionCode> = new Set([
   'unhealthy',
   'check-failing',
   'heartbeat-stale',
@@ -59,6 +60,12 @@ const OF_LIVENESS: ReadonlySet<ConditionCode> = new Set([
   'consensus-syncing',
   'consensus-down',
 ])
+
+/** Whether the node limits the rate of liveness checks, as of the latest one. */
+export function isLivenessLimited(previous: Health, outcome: Outcome<Liveness> | null): boolean {
+  if (outcome === null) return previous.livenessLimited
+  return !outcome.ok && outcome.failure.kind === 'rate-limited'
+}
 
 /** Whether the next poll must ask again, because a condition of liveness is neither confirmed nor gone. */
 export function isLivenessUnsettled({ traces }: ConfirmationState): boolean {
