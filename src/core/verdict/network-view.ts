@@ -188,13 +188,9 @@ export function createNetworkView(
       const earlier = from.health(name)
       if (fresh === undefined || earlier === undefined) return
       if (earlier.lastPolledAt !== null) firstRound.known(name)
-      const { endpoint } = fresh
-      // The next poll comes as late as the new interval says.
-      const longerMs = Math.max(0, endpoint.intervalMs - earlier.endpoint.intervalMs)
-      const validUntil = resultHolds(earlier, at) ? earlier.validUntil + 2 * longerMs : earlier.validUntil
       // A raised threshold counts at once, instead of that for recovering.
-      const isSameLag = from.network.thresholds.lagBlocks === thresholds.lagBlocks
-      healths.set(name, { ...earlier, endpoint, validUntil, laggingShards: isSameLag ? earlier.laggingShards : [] })
+      const laggingShards = from.network.thresholds.lagBlocks === thresholds.lagBlocks ? earlier.laggingShards : []
+      healths.set(name, { ...held(earlier, fresh.endpoint, at), laggingShards })
     },
 
     shift(ms, at) {
@@ -214,6 +210,13 @@ export function createNetworkView(
       }
     },
   }
+}
+
+/** The next poll comes as late as the new interval of the endpoint says. */
+function held(earlier: Health, endpoint: Endpoint, now: UnixMs): Health {
+  const longerMs = Math.max(0, endpoint.intervalMs - earlier.endpoint.intervalMs)
+  const validUntil = resultHolds(earlier, now) ? earlier.validUntil + 2 * longerMs : earlier.validUntil
+  return { ...earlier, endpoint, validUntil }
 }
 
 /** The shards on which the latest poll was lagging. What the others have may not be restored yet. */
