@@ -617,6 +617,23 @@ describe('an endpoint alone', () => {
     expect(stage.incidents()).toMatchObject([{ endpoint: 'a', closedAt: expect.any(Number) }])
   })
 
+  test('whose pool tells a block less while the next block is late is up', async () => {
+    const stage = stageOf(['a'], {
+      network: { blockTimeMs: MINUTE },
+      thresholds: { failAfter: 1, stallMs: 170 * SECOND },
+    })
+    let polls = 0
+    stage.set(key('a'), { behind: () => polls++ % 2 })
+    for (let late = 0; late < 3; late++) {
+      await stage.pass(20 * MINUTE + 10 * SECOND)
+      stage.halt('ethereum', true)
+      await stage.pass(95 * SECOND)
+      stage.halt('ethereum', false)
+    }
+
+    expectOnly(stage)
+  })
+
   test('that does not advance is stalled, and lagging when that lasts', async () => {
     const stage = stageOf(['a'])
     await stage.pass(5 * MINUTE)

@@ -209,7 +209,7 @@ export function createChainView(initial: ChainViewOptions): ChainView {
       update(now)
       const agreed = reference.current
       if (seen === undefined || agreed === null) return null
-      const { head, advancedAt } = seen
+      const { head, highest, advancedAt } = seen
       const lagConfirmed = Math.max(0, confirmedOf(agreed, heads) - head.height)
       const reason = options.isAlone ? 'unmatched' : reasonForAge(options, heads, endpoint, seen, lagConfirmed, now)
       const isByAge = reason !== null && (options.isAlone || haltedSince(now) === null)
@@ -219,7 +219,8 @@ export function createChainView(initial: ChainViewOptions): ChainView {
         lagBlocks: Math.max(0, agreed.height - head.height),
         lagConfirmed,
         stalledForMs: progress.isStalled(seen) ? now - advancedAt : null,
-        ageMs: isByAge ? Math.max(0, now - head.timestamp) : null,
+        // A pool has the newer block that it told before.
+        ageMs: isByAge ? Math.max(0, now - head.timestamp - (highest - head.height) * pace.shortestMs()) : null,
         isBehindHalf: reason === 'behind-half',
         branch: branches.standing(endpoint),
       }
