@@ -173,6 +173,28 @@ describe('a minority', () => {
     expect(stage.incidents()).toHaveLength(1)
   })
 
+  test('stays forked while the others replace blocks one after the other', async () => {
+    const others = ['a', 'c', 'd']
+    const stage = stageOf(['b', ...others], { thresholds: { recoverAfter: 1 } })
+    await stage.pass(20 * MINUTE)
+    part(stage, ['b'])
+    await stage.until(() => stage.codes(key('b')).includes('forked'), 10 * MINUTE)
+    await stage.pass(5 * MINUTE)
+
+    const from = stage.height('ethereum') - 2
+    for (const name of others) {
+      stage.set(key(name), { branch: { from, name: 'replaced' } })
+      for (let polls = 0; polls < 12; polls++) {
+        await stage.pass(SECOND)
+        expect(stage.codes(key('b'))).toEqual(['forked'])
+      }
+    }
+    await stage.pass(10 * MINUTE)
+
+    expect(stage.told(key('b')).map(({ codes }) => codes)).toEqual([[], ['forked']])
+    expect(accused(stage)).toEqual(['b'])
+  })
+
   test('that also lags is forked too: it is compared at its own height', async () => {
     const stage = stageOf(NAMES)
     await stage.pass(5 * MINUTE)

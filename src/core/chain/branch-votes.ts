@@ -15,7 +15,12 @@ export function decisionOf<S>(
   if (largest !== null && agreeing * 2 > eligible) return largest
   const open = eligible - count
   if ((agreeing + open) * 2 > eligible) return null
-  return branches.filter(({ reports }) => !reports.every(({ by }) => isForked(by.endpoint))).length > 1 ? 'split' : null
+  return branches.filter((branch) => !hasLost(branch, isForked)).length > 1 ? 'split' : null
+}
+
+/** Whether all endpoints with this block are known to be on another branch than the majority. */
+export function hasLost({ reports }: Branch<unknown>, isForked: (endpoint: string) => boolean): boolean {
+  return reports.every(({ by }) => isForked(by.endpoint))
 }
 
 /** Whether more than half of `needed` endpoints have reported the branch after `since`. */
