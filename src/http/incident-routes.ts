@@ -2,6 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import * as z from 'zod'
 import type { Incident } from '../core/incident/incident.ts'
 import { CONDITION_CODES } from '../core/verdict/condition.ts'
+import type { IncidentQuery } from '../store/store.ts'
 import { duringOf, readCursor, writeCursor } from './incident-source.ts'
 import { incidentSummary, incidentView } from './incident-views.ts'
 import { addVary, prefersText } from './negotiation.ts'
@@ -11,7 +12,7 @@ import { NameParameter, oneOf, parameter, TimeParameter, TimeZoneParameter, whol
 import type { PostMortemWriter } from './post-mortem.ts'
 import { sendProblem } from './problem.ts'
 import { type App, json, NoQuery, operation, problem, type RouteDeps, text } from './route.ts'
-import type { Scopes } from './scopes.ts'
+import type { Scope, Scopes } from './scopes.ts'
 import { silencesView } from './silence-routes.ts'
 import { IncidentListView, IncidentView } from './wire-incidents.ts'
 import type { Audience } from './wire-status.ts'
@@ -72,14 +73,7 @@ export function registerIncidents(app: App, { scopes, postMortems, ...deps }: In
       cursor,
       part_of: partOf,
     } = request.query
-    const { board, source } = scopes[request.audience]
-    // To find the outages of an endpoint, the store reads all outages: not for invented names.
-    const isKnown =
-      request.audience === 'private' ||
-      endpoint === undefined ||
-      board.networks().some(({ standing }) => board.entry(standing.network.name, endpoint) !== undefined)
-    if (!isKnown) return { incidents: [], next_cursor: null } satisfies IncidentListView
-    const { incidents, next } = await source.list({
+    const page = await incidentPage(scopes[request.audience], request.audience, {
       network,
       endpoint,
       open: open === undefined ? undefined : open === 'true',
@@ -89,11 +83,8 @@ export function registerIncidents(app: App, { scopes, postMortems, ...deps }: In
       partOf,
       limit,
     })
-    const views = incidents.map((incident) => incidentSummary(incident, request.audience))
-    return {
-      incidents: await withNotifications(views, deps, request.audience),
-      next_cursor: next === null ? null : writeCursor(next),
-    } satisfies IncidentListView
+    const incidents = await withNotifications(page.incidents, deps, request.audience)
+    return { ...page, incidents } satisfies IncidentListView
   })
 
   const oneRoute = operation({
@@ -145,6 +136,26 @@ export function registerIncidents(app: App, { scopes, postMortems, ...deps }: In
   async function sendText(request: FastifyRequest, reply: FastifyReply, incident: Incident, zone?: string) {
     const body = await postMortems.write(incident, request.audience, zone)
     return reply.type('text/plain; charset=utf-8').send(body)
+  }
+}
+
+/** One page of incidents, newest first, without what channels received. */
+export async function incidentPage(
+  { board, source }: Pick<Scope, 'board' | 'source'>,
+  audience: Audience,
+  filter: IncidentQuery,
+): Promise<IncidentListView> {
+  const { endpoint } = filter
+  // To find the outages of an endpoint, the store reads all outages: not for invented names.
+  const isKnown =
+    audience === 'private' ||
+    endpoint === undefined ||
+    board.networks().some(({ standing }) => board.entry(standing.network.name, endpoint) !== undefined)
+  if (!isKnown) return { incidents: [], next_cursor: null }
+  const { incidents, next } = await source.list(filter)
+  return {
+    incidents: incidents.map((incident) => incidentSummary(incident, audience)),
+    next_cursor: next === null ? null : writeCursor(next),
   }
 }
 

@@ -6,9 +6,8 @@ import type { DaySource } from './days.ts'
 import { historyOf, pollsOf } from './endpoint-routes.ts'
 import { gatewayView, routingView } from './gateway-routes.ts'
 import { rulesView } from './history-views.ts'
-import { incidentDetails } from './incident-routes.ts'
-import { duringOf, readCursor, writeCursor } from './incident-source.ts'
-import { incidentSummary } from './incident-views.ts'
+import { incidentDetails, incidentPage } from './incident-routes.ts'
+import { duringOf, readCursor } from './incident-source.ts'
 import { notificationsView } from './notification-routes.ts'
 import { ownHealthView } from './observer-route.ts'
 import type { PostMortemWriter } from './post-mortem.ts'
@@ -83,13 +82,9 @@ export function pageSources(deps: PageSourcesDeps, audience: Audience): Sources 
       const after = cursor === undefined ? undefined : readCursor(cursor)
       if (after === null) return MISSING
       const during = duringOf(msOf(from), msOf(to))
-      return unlessAway(async () => {
-        const { incidents: list, next } = await source.list({ ...filter, during, after, partOf, limit })
-        return here({
-          incidents: list.map((incident) => incidentSummary(incident, audience)),
-          next_cursor: next === null ? null : writeCursor(next),
-        })
-      })
+      return unlessAway(async () =>
+        here(await incidentPage(deps.scopes[audience], audience, { ...filter, during, after, partOf, limit })),
+      )
     },
 
     incident: (id) => ofIncident(id, (incident) => incidentDetails(incident, deps, audience)),

@@ -516,6 +516,23 @@ describe('with a token', () => {
     expect(all).toContain('1,000')
   })
 
+  test.each([
+    ['/incidents?endpoint=', 200],
+    ['/endpoints/avalanche/', 404],
+  ])('%s without it makes the store search only for an endpoint that there is', async (url, status) => {
+    const searched: unknown[] = []
+    const incidents = async ({ endpoint }: { endpoint?: string | undefined }) => {
+      if (endpoint !== undefined) searched.push(endpoint)
+      return []
+    }
+    const { server } = setUp({ options: { token }, store: { incidents } })
+
+    expect((await server.inject(`${url}invented`)).statusCode).toBe(status)
+    expect((await server.inject(`${url}own-1`)).statusCode).toBe(200)
+
+    expect(searched).toEqual(['own-1'])
+  })
+
   test('private views ask for it with a form', async () => {
     const { server } = setUp({ options: { token } })
 
