@@ -9,7 +9,7 @@ import type { HistoryBucket, HistoryQuery, PollsQuery, StoredPoll } from '../sto
 import { bigints } from './arrays.ts'
 import { loadTables, selectHolds } from './loaded-tables.ts'
 import { readMarks } from './marks.ts'
-import { MERGED, selectPolls, type VantagePoll } from './polls.ts'
+import { selectFirstPolls, type VantagePoll } from './polls.ts'
 import type { Query } from './sessions.ts'
 
 async function idOf(query: Query, endpoint: EndpointKey): Promise<number | undefined> {
@@ -26,10 +26,7 @@ export async function selectStoredPolls(
   if (endpointId === undefined) return []
   // Earlier slots are being deleted: some of their polls may be gone already.
   const first = Math.max(from, cursorsOf(await readMarks(query)).rawFrom * SLOT_MS)
-  // A merged state, of which there is one in each interval, is no poll.
-  const rows = await selectPolls(query, [endpointId], first, to, 2 * limit)
-  const found = rows.filter(({ vantageId }) => vantageId !== MERGED).slice(0, limit)
-  return found.map(storedOf)
+  return (await selectFirstPolls(query, endpointId, first, to, limit)).map(storedOf)
 }
 
 function storedOf({

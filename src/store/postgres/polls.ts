@@ -42,16 +42,29 @@ export interface Amendment {
 
 export type VantagePoll = StateRow & { readonly endpointId: number; readonly vantageId: number }
 
-/** The polls of these endpoints in [from, to), in the order of time. */
+/** The polls of these endpoints in [from, to), and what their places found together, in the order of time. */
 export async function selectPolls(
   query: Query,
   endpointIds: readonly number[],
   from: number,
   to: number,
-  limit = Number.MAX_SAFE_INTEGER,
 ): Promise<VantagePoll[]> {
-  const values = [bigints(endpointIds), from, to, limit]
-  const rows = await query<(number | null)[]>(SELECT_POLLS, values, { asArrays: true })
+  return readPolls(query, SELECT_POLLS, [bigints(endpointIds), from, to])
+}
+
+/** The first polls of one endpoint in [from, to), in the order of time. */
+export async function selectFirstPolls(
+  query: Query,
+  endpointId: number,
+  from: number,
+  to: number,
+  limit: number,
+): Promise<VantagePoll[]> {
+  return readPolls(query, SELECT_FIRST_POLLS, [bigints([endpointId]), from, to, limit])
+}
+
+async function readPolls(query: Query, select: string, values: unknown[]): Promise<VantagePoll[]> {
+  const rows = await query<(number | null)[]>(select, values, { asArrays: true })
   return rows.map((row) => pollOf(row as unknown as PollCells, row[IDS_FROM] as number, row[IDS_FROM + 1] as number))
 }
 
@@ -83,15 +96,19 @@ function pollOf(cells: PollCells, endpointId: number, vantageId: number): Vantag
 }
 
 /** Named, so that the index, which begins with endpoint and vantage, leads to each stretch of time at once. */
-const VANTAGES = `(SELECT array_agg(vantage_id) || ARRAY[${MERGED}, ${ALONE}]::smallint[] FROM vantages)`
+const PLACES = `(SELECT array_agg(vantage_id) || ARRAY[${ALONE}]::smallint[] FROM vantages)`
+const VANTAGES = `array_append(${PLACES}, (${MERGED})::smallint)`
 
 const IDS_FROM = 3 + MEASURED_COLUMNS.length
 const NOT_MEASURED = MEASURED_COLUMNS.map(() => null)
 
 const wanted = (vantages: string) => `endpoint_id = ANY ($1::bigint[]) AND vantage_id = ANY (${vantages}::smallint[])
   AND at_ms >= $2 AND at_ms < $3`
-const SELECT_POLLS = `SELECT 0::bigint, at_ms, outcome, ${MEASURED_COLUMNS.join(', ')}, endpoint_id, vantage_id FROM polls
-  WHERE ${wanted(VANTAGES)} ORDER BY at_ms LIMIT $4`
+const selectFrom = (vantages: string) => `
+  SELECT 0::bigint, at_ms, outcome, ${MEASURED_COLUMNS.join(', ')}, endpoint_id, vantage_id FROM polls
+  WHERE ${wanted(vantages)} ORDER BY at_ms`
+const SELECT_POLLS = selectFrom(VANTAGES)
+const SELECT_FIRST_POLLS = `${selectFrom(PLACES)} LIMIT $4`
 const SELECT_STATES = `
   SELECT min(at_ms), max(at_ms), state, endpoint_id
   FROM (

@@ -108,6 +108,21 @@ describe.skipIf(skip)('a store that several daemons share', () => {
     expect((await fra.store.availability([ENDPOINT], BASE + MINUTE_MS)).get(ENDPOINT)?.['24h'].ratio).toBe(1)
   })
 
+  test('has a full page of polls beside more merged states than polls, as after a change of keeper', async () => {
+    const { store, shared } = await member(await server.createDatabase(), 'fra1')
+    const merged = (at: number) => shared.merged({ endpoint: ENDPOINT, at, since: at, state: 'up', fresh: true })
+
+    merged(BASE)
+    for (const second of [10, 20, 30]) {
+      merged(BASE + second * 1000)
+      store.poll(pollOf(BASE + second * 1000 + 500))
+    }
+    await store.flush()
+
+    const polls = await store.polls({ ...QUERY, limit: 3 })
+    expect(polls.map(({ at }) => at - BASE)).toEqual([10_500, 20_500, 30_500])
+  })
+
   test('tells an empty answer from none, and a member that cannot read keeps what it knows', async () => {
     const url = await server.createDatabase()
     const { store, shared } = await member(url, 'fra1')
