@@ -2,8 +2,7 @@ import { type ClusterReport, currentLeases } from '../core/cluster/report.ts'
 import { seconds } from '../core/time.ts'
 import type { RemoteStatus } from '../store/store.ts'
 import { labelValue } from './endpoint-labels.ts'
-import type { Lines } from './endpoint-series.ts'
-import { type MetricName, PREFIX } from './registry.ts'
+import { createLines, type Lines } from './lines.ts'
 
 /** Renders the members and leases of a cluster, and its database; a daemon alone has no such lines. */
 export function clusterLines(
@@ -11,10 +10,7 @@ export function clusterLines(
   remote: RemoteStatus | null,
   networks: readonly string[],
 ): Lines {
-  const lines: Lines = {}
-  function add(name: MetricName, value: number, labels = ''): void {
-    lines[name] = `${lines[name] ?? ''}${PREFIX}${name}${labels} ${value}\n`
-  }
+  const { lines, add } = createLines()
 
   if (remote !== null) {
     add('store_reachable', remote.reachable ? 1 : 0)
@@ -27,7 +23,7 @@ export function clusterLines(
   add('cluster_networks_differ', live.filter(({ differs }) => differs).length)
   for (const { kind, vantage, network, expiresAt } of currentLeases(report, (name) => networks.includes(name))) {
     if (kind !== 'poll') continue
-    const labels = `{vantage="${labelValue(vantage)}",network="${labelValue(network)}"}`
+    const labels = `vantage="${labelValue(vantage)}",network="${labelValue(network)}"`
     add('cluster_lease_expiry_timestamp_seconds', expiresAt / 1000, labels)
   }
   const { lagMs } = report.store

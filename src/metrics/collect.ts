@@ -1,8 +1,9 @@
 import type { Clock } from '../clock.ts'
 import type { BoardEntry, BoardNetwork } from '../state/board.ts'
 import type { IncidentLog } from '../state/incident-log.ts'
-import { type Lines, renderEndpoints } from './endpoint-series.ts'
+import { renderEndpoints } from './endpoint-series.ts'
 import { endOf, type Format } from './exposition-format.ts'
+import type { Lines } from './lines.ts'
 import { renderNetworks } from './network-series.ts'
 import { headerOf, METRIC_NAMES, type MetricName } from './registry.ts'
 

@@ -3,9 +3,9 @@ import { SKIP_REASONS, type SkipReason } from '../core/poll-result.ts'
 import type { UnixMs } from '../core/time.ts'
 import type { StoreStatus, StoreTrouble } from '../store/store.ts'
 import { labelValue } from './endpoint-labels.ts'
-import type { Lines } from './endpoint-series.ts'
 import { createHistogram, type Histogram } from './histogram.ts'
-import { ERROR_SOURCES, type ErrorSource, type MetricName, PREFIX } from './registry.ts'
+import { createLines, type Lines } from './lines.ts'
+import { ERROR_SOURCES, type ErrorSource } from './registry.ts'
 
 /** Counts the daemon's events and renders them as metrics; one count takes well under a microsecond. */
 export function createDaemonSeries() {
@@ -17,22 +17,6 @@ export function createDaemonSeries() {
   const jumps: Record<JumpDirection, number> = { forward: 0, backward: 0 }
   const uncaught: Record<ErrorSource, number> = { timer: 0, exception: 0, rejection: 0 }
   let reload: { ok: boolean; lastGoodAt: UnixMs | null } | null = null
-
-  function renderCheckDurations(networks: readonly string[]): string {
-    let text = ''
-    const configured = new Set(networks)
-    for (const [network, byCheck] of checks) {
-      if (!configured.has(network)) {
-        checks.delete(network)
-        continue
-      }
-      for (const check of ['liveness', 'head'] as const) {
-        const labels = `network="${labelValue(network)}",check="${check}"`
-        text += byCheck[check]?.render(`${PREFIX}check_duration_seconds`, labels) ?? ''
-      }
-    }
-    return text
-  }
 
   return {
     checkFinished(network: string, check: CheckName, durationMs: number): void {
@@ -80,19 +64,24 @@ export function createDaemonSeries() {
     }),
 
     render(state: DaemonState): Lines {
-      const lines: Lines = {}
-      function add(name: MetricName, value: number | null | undefined, labels = ''): void {
-        if (value === null || value === undefined) return
-        lines[name] = `${lines[name] ?? ''}${PREFIX}${name}${labels === '' ? '' : `{${labels}}`} ${value}\n`
+      const { lines, add, addHistogram } = createLines()
+      const configured = new Set(state.networks)
+      for (const [network, byCheck] of checks) {
+        if (!configured.has(network)) {
+          checks.delete(network)
+          continue
+        }
+        for (const check of ['liveness', 'head'] as const) {
+          const labels = `network="${labelValue(network)}",check="${check}"`
+          if (byCheck[check] !== null) addHistogram('check_duration_seconds', byCheck[check], labels)
+        }
       }
-
-      lines.check_duration_seconds = renderCheckDurations(state.networks)
       add('build_info', 1, `version="${labelValue(state.version)}",node_version="${labelValue(state.nodeVersion)}"`)
       add('start_timestamp_seconds', state.startedAt / 1000)
       add('config_last_reload_successful', reload === null ? null : reload.ok ? 1 : 0)
       add('config_last_reload_success_timestamp_seconds', inSeconds(reload?.lastGoodAt))
       add('config_endpoints', state.endpoints)
-      lines.scheduler_lag_seconds = schedulerLag.render(`${PREFIX}scheduler_lag_seconds`, '')
+      addHistogram('scheduler_lag_seconds', schedulerLag)
       for (const reason of SKIP_REASONS) add('scheduler_skips_total', skips[reason], `reason="${reason}"`)
       add('scheduler_last_round_timestamp_seconds', inSeconds(state.schedulerLastRoundAt))
       for (const way of JUMP_DIRECTIONS) add('clock_jumps_total', jumps[way], `direction="${way}"`)
@@ -106,7 +95,7 @@ export function createDaemonSeries() {
       }
       add('store_rows_dropped_total', store.rowsDropped)
       add('store_queue_rows', store.queueRows)
-      lines.store_commit_duration_seconds = commits.render(`${PREFIX}store_commit_duration_seconds`, '')
+      addHistogram('store_commit_duration_seconds', commits)
       add('store_degraded', store.trouble === null || store.trouble === 'unreachable' ? 0 : 1)
       add('store_integrity_ok', store.integrityOk ? 1 : 0)
       add('store_thread_restarts_total', store.threadRestarts)
@@ -114,9 +103,7 @@ export function createDaemonSeries() {
       add('store_filesystem_free_bytes', store.filesystemFreeBytes)
       for (const { labels, count, durations } of requests.values()) {
         add('http_requests_total', count, labels)
-        lines.http_request_duration_seconds =
-          (lines.http_request_duration_seconds ?? '') +
-          durations.render(`${PREFIX}http_request_duration_seconds`, labels)
+        addHistogram('http_request_duration_seconds', durations, labels)
       }
       return lines
     },

@@ -13,6 +13,7 @@ import {
   PLACE_STATE_ENDS,
   STATE_ENDS,
 } from './endpoint-labels.ts'
+import type { Lines } from './lines.ts'
 import { MAX_NODE_CHECKS, METRIC_NAMES, type MetricName, PREFIX } from './registry.ts'
 
 /**
@@ -34,8 +35,6 @@ export function renderEndpoints(
     ...renderReports(entries, now),
   }
 }
-
-export type Lines = Partial<Record<MetricName, string>>
 
 export type OpenIncidents = Pick<IncidentLog, 'of'>
 

@@ -9,9 +9,8 @@ import {
   type RetryReason,
 } from '../core/routing/request-outcome.ts'
 import { labelValue } from './endpoint-labels.ts'
-import type { Lines } from './endpoint-series.ts'
 import { createHistogram, type Histogram } from './histogram.ts'
-import { type MetricName, PREFIX } from './registry.ts'
+import { createLines, type Lines } from './lines.ts'
 
 /** For want of an endpoint, or because those that were tried in spite of their state have failed. */
 const NOT_ANSWERED: readonly RejectionReason[] = ['no-endpoint', 'all-failed', 'deadline']
@@ -106,19 +105,12 @@ export function createGatewaySeries() {
 
     /** First drops the counts of everything that is no longer configured. Returns no lines without a gateway. */
     render(state: GatewayState | null): Lines {
-      const lines: Lines = {}
-      if (state === null) return lines
+      if (state === null) return {}
       forgetRemoved(networks, state)
-      function add(name: MetricName, labels: string, value: number): void {
-        lines[name] = `${lines[name] ?? ''}${PREFIX}${name}{${labels}} ${value}\n`
-      }
-      function addHistogram(name: MetricName, labels: string, histogram: Histogram): void {
-        lines[name] = (lines[name] ?? '') + histogram.render(PREFIX + name, labels)
-      }
-
+      const { lines, add, addHistogram } = createLines()
       const addRejections = (bare: string, counts: Tree<number>) => {
         for (const reason of REJECTION_REASONS) {
-          add('gateway_rejections_total', `${bare},reason="${reason}"`, counts.get(reason) ?? 0)
+          add('gateway_rejections_total', counts.get(reason) ?? 0, `${bare},reason="${reason}"`)
         }
       }
       addRejections('network=""', unplaced)
@@ -127,11 +119,11 @@ export function createGatewaySeries() {
         const { operations, attempts, rejections, retries, cache, degraded, coalesced, inFlight: atWork } = of(name)
         for (const [operation, { durations, overheads, timed, requests }] of operations) {
           const labels = `${bare},operation="${operation}"`
-          if (timed) addHistogram('gateway_request_duration_seconds', labels, durations)
-          if (timed) addHistogram('gateway_overhead_seconds', labels, overheads)
+          if (timed) addHistogram('gateway_request_duration_seconds', durations, labels)
+          if (timed) addHistogram('gateway_overhead_seconds', overheads, labels)
           for (const [caller, outcomes] of requests) {
             for (const [outcome, value] of outcomes) {
-              add('gateway_requests_total', `${labels},caller="${labelValue(caller)}",outcome="${outcome}"`, value)
+              add('gateway_requests_total', value, `${labels},caller="${labelValue(caller)}",outcome="${outcome}"`)
             }
           }
         }
@@ -139,22 +131,22 @@ export function createGatewaySeries() {
           for (const [operation, outcomes] of byOperation) {
             for (const [outcome, value] of outcomes) {
               const labels = `${bare},endpoint="${labelValue(endpoint)}",operation="${operation}",outcome="${outcome}"`
-              add('gateway_attempts_total', labels, value)
+              add('gateway_attempts_total', value, labels)
             }
           }
         }
-        add('gateway_requests_in_flight', bare, atWork)
+        add('gateway_requests_in_flight', atWork, bare)
         for (const { endpoint, excluded } of endpoints) {
-          add('gateway_eligible', `${bare},endpoint="${labelValue(endpoint)}"`, excluded === null ? 1 : 0)
+          add('gateway_eligible', excluded === null ? 1 : 0, `${bare},endpoint="${labelValue(endpoint)}"`)
         }
         // Rendered from 0 on, because `increase()` misses the first event of a new series.
         for (const reason of RETRY_REASONS) {
-          add('gateway_retries_total', `${bare},reason="${reason}"`, retries.get(reason) ?? 0)
+          add('gateway_retries_total', retries.get(reason) ?? 0, `${bare},reason="${reason}"`)
         }
-        add('gateway_cache_requests_total', `${bare},result="hit"`, cache.hit)
-        add('gateway_cache_requests_total', `${bare},result="miss"`, cache.miss)
-        add('gateway_degraded_total', bare, degraded)
-        add('gateway_coalesced_total', bare, coalesced)
+        add('gateway_cache_requests_total', cache.hit, `${bare},result="hit"`)
+        add('gateway_cache_requests_total', cache.miss, `${bare},result="miss"`)
+        add('gateway_degraded_total', degraded, bare)
+        add('gateway_coalesced_total', coalesced, bare)
         addRejections(bare, rejections)
       }
       return lines
