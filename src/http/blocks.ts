@@ -1,11 +1,10 @@
 import type { Network, Shard } from '../core/network.ts'
-import { seconds, type UnixMs } from '../core/time.ts'
+import { seconds, time, timeOrNull, type UnixMs } from '../core/time.ts'
 import type { HeadStanding } from '../core/verdict/health.ts'
 import type { BoardEntry, BoardNetwork } from '../state/board.ts'
 import type { Sighted, Sighting, Sightings } from '../state/sightings.ts'
 import { sendCompressed } from './negotiation.ts'
 import { sendUnknown } from './problem.ts'
-import { time, timeOrNull } from './rfc3339.ts'
 import { type App, json, NetworkPath, NoQuery, operation, type RouteDeps } from './route.ts'
 import { BlocksView, type BlockView, type BlockWitnessView, type ShardBlocksView } from './wire-blocks.ts'
 

@@ -1,11 +1,10 @@
-import { seconds } from '../core/time.ts'
+import { seconds, time } from '../core/time.ts'
 import { previewOf } from '../gateway/failover/routing-order.ts'
 import type { GatewayReport } from '../gateway/service.ts'
 import { MINUTE_MS } from '../metrics/daemon-history.ts'
 import type { BoardNetwork } from '../state/board.ts'
 import { attemptsAt, trafficView } from './gateway-traffic.ts'
 import { sendUnknown } from './problem.ts'
-import { time } from './rfc3339.ts'
 import { type App, type GrafanaLink, json, NetworkPath, NoQuery, operation, type RouteDeps } from './route.ts'
 import { GatewayView, RoutingView } from './wire-gateway.ts'
 

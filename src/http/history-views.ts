@@ -1,8 +1,7 @@
 import type { Endpoint } from '../core/endpoint.ts'
 import type { Network } from '../core/network.ts'
-import { seconds } from '../core/time.ts'
+import { seconds, time } from '../core/time.ts'
 import type { HistoryBucket, StoredPoll } from '../store/store.ts'
-import { time } from './rfc3339.ts'
 import type { HistoryBucketView, PollView, RulesView } from './wire-history.ts'
 
 /** The history of an endpoint, and the rules by which it is judged, as the API shows them. */

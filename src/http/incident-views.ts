@@ -1,35 +1,13 @@
-import { ALONE } from '../core/cluster/vote.ts'
-import { lastedMs } from '../core/incident/bad-time.ts'
-import { type Incident, type IncidentChange, type IncidentCondition, scopeOf } from '../core/incident/incident.ts'
-import { seconds } from '../core/time.ts'
-import { time, timeOrNull } from './rfc3339.ts'
+import type { Incident, IncidentChange, IncidentCondition } from '../core/incident/incident.ts'
+import { seconds, time } from '../core/time.ts'
+import { incidentShape } from '../notify/incident-shape.ts'
 import { publicMessage } from './status-views.ts'
-import type { IncidentChangeView, IncidentConditionView, IncidentSummaryView, IncidentView } from './wire-incidents.ts'
+import type { IncidentChangeView, IncidentSummaryView, IncidentView } from './wire-incidents.ts'
 import type { Audience } from './wire-status.ts'
 
 /** Without the token, an incident shows place, time and general reason, but no node messages or measurements. */
 export function incidentSummary(incident: Incident, audience: Audience): IncidentSummaryView {
-  const { openedAt, closedAt } = incident
-  return {
-    id: incident.id,
-    network: incident.network,
-    endpoint: incident.endpoint,
-    cause: incident.cause,
-    scope: scopeOf(incident),
-    provider: incident.provider,
-    state: incident.state,
-    conditions: incident.conditions.map((condition) => conditionView(incident, condition, audience)),
-    opened_at: time(openedAt),
-    planned_until: timeOrNull(incident.plannedUntil ?? null),
-    confirmed_at: time(incident.confirmedAt),
-    closed_at: timeOrNull(closedAt),
-    duration_seconds: closedAt === null ? null : seconds(lastedMs(incident, closedAt)),
-    flapping: incident.flapping,
-    flaps: incident.flaps,
-    affected: [...incident.affected],
-    vantages: [...(incident.vantages ?? [ALONE])],
-    absorbed_by: incident.absorbedBy,
-  }
+  return incidentShape(incident, (condition) => sentenceOf(incident, condition, audience))
 }
 
 export function incidentView(incident: Incident, audience: Audience): Omit<IncidentView, 'silences' | 'notes'> {
@@ -49,17 +27,6 @@ export function sentenceOf(
   if (condition.code === 'halted') return 'no endpoint reports a new block'
   if (incident.cause === 'forked') return 'the endpoints disagree on the chain'
   return publicMessage({ ...condition, code: condition.code })
-}
-
-function conditionView(incident: Incident, condition: IncidentCondition, audience: Audience): IncidentConditionView {
-  const { code, state, since, until } = condition
-  return {
-    code,
-    state,
-    message: sentenceOf(incident, condition, audience),
-    since: time(since),
-    until: timeOrNull(until),
-  }
 }
 
 function changeView({ at, state, codes, samples }: IncidentChange, audience: Audience): IncidentChangeView {

@@ -1,7 +1,6 @@
-import { seconds } from '../core/time.ts'
+import { seconds, time, timeOrNull } from '../core/time.ts'
 import { type Notification, ownSubjectOf, type Result } from '../notify/notification.ts'
 import { type Delivery, readDelivery, readNotification } from '../notify/stored-notification.ts'
-import { time, timeOrNull } from './rfc3339.ts'
 import { type App, json, NoQuery, operation, type RouteDeps } from './route.ts'
 import { type DeliveryView, type IncidentNotificationView, NotificationsView } from './wire-notifications.ts'
 import type { Audience } from './wire-status.ts'

@@ -1,8 +1,7 @@
-import { seconds } from '../core/time.ts'
+import { seconds, time, timeOrNull } from '../core/time.ts'
 import { MINUTE_MS, type Minute } from '../metrics/daemon-history.ts'
 import { clusterDetails } from './cluster-route.ts'
 import { spreadView } from './gateway-traffic.ts'
-import { time, timeOrNull } from './rfc3339.ts'
 import { type App, type GrafanaLink, json, NoQuery, operation, type RouteDeps } from './route.ts'
 import { OwnHealthView } from './wire-own-health.ts'
 

@@ -1,5 +1,4 @@
-import type { UnixMs } from '../core/time.ts'
-import { time } from './rfc3339.ts'
+import { time, type UnixMs } from '../core/time.ts'
 
 /** Formats times, numbers and tables as plain text for mails and terminals. */
 

@@ -3,14 +3,13 @@ import type { Endpoint } from '../core/endpoint.ts'
 import type { Incident } from '../core/incident/incident.ts'
 import type { MaintenancePeriod } from '../core/maintenance.ts'
 import type { ConsensusReport, Liveness, NodeCheck } from '../core/poll-result.ts'
-import { seconds, type UnixMs } from '../core/time.ts'
+import { seconds, time, timeOrNull, type UnixMs } from '../core/time.ts'
 import type { Condition, ConditionCode, State } from '../core/verdict/condition.ts'
 import { NOT_COMPARABLE } from '../core/verdict/findings.ts'
 import { type HeadStanding, type Health, headHolds, stateAt, stateSince } from '../core/verdict/health.ts'
 import { networkState } from '../core/verdict/network-state.ts'
 import { type BoardEntry, type BoardNetwork, knownStanding, type ReferenceHead, shownState } from '../state/board.ts'
 import type { IncidentLog } from '../state/incident-log.ts'
-import { time, timeOrNull } from './rfc3339.ts'
 import type {
   Audience,
   AvailabilityView,

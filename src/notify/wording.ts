@@ -1,6 +1,6 @@
 import { lastedMs } from '../core/incident/bad-time.ts'
 import { type IncidentCondition, mainConditions, named, subjectOf } from '../core/incident/incident.ts'
-import { humanDuration, type UnixMs } from '../core/time.ts'
+import { humanDuration, time, type UnixMs } from '../core/time.ts'
 import { RUNBOOK_OF } from '../core/verdict/runbook.ts'
 import { isClosing, type Message, type MessageType, type Report } from './notification.ts'
 
@@ -241,9 +241,9 @@ export function linesOf({ items }: Said): readonly string[] {
 }
 
 export function dateTime(at: UnixMs): string {
-  return `${new Date(at).toISOString().slice(0, 19).replace('T', ' ')} UTC`
+  return `${time(at).slice(0, 19).replace('T', ' ')} UTC`
 }
 
 function clockTime(at: UnixMs): string {
-  return `${new Date(at).toISOString().slice(11, 16)} UTC`
+  return `${time(at).slice(11, 16)} UTC`
 }

@@ -1,3 +1,4 @@
+import { time } from '../../core/time.ts'
 import type { Verdict } from '../../core/verdict/condition.ts'
 import type { Secret } from '../../secret.ts'
 import type { ChannelType, HttpRequest } from '../channel.ts'
@@ -47,8 +48,8 @@ function alertsOf(said: Said): Alert[] {
     const alert = (state: Verdict, endsAt: number): Alert => ({
       labels: labelsOf(report, state),
       annotations,
-      startsAt: new Date(report.openedAt).toISOString(),
-      endsAt: new Date(Math.max(endsAt, report.openedAt)).toISOString(),
+      startsAt: time(report.openedAt),
+      endsAt: time(Math.max(endsAt, report.openedAt)),
       ...(url === null ? {} : { generatorURL: url }),
     })
     if (type === 'incident.closed') return report.reached.map((state) => alert(state, report.closedAt ?? sentAt))
@@ -86,7 +87,7 @@ function alertName({ cause }: Report, state: Verdict): string {
 function ownAlerts(type: MessageType, subject: string, text: string, sentAt: number): Alert[] {
   if (type === 'test') {
     const labels = { alertname: 'HeartlineTest', severity: 'info' }
-    const at = new Date(sentAt).toISOString()
+    const at = time(sentAt)
     return [{ labels, annotations: { summary: plain(text) }, startsAt: at, endsAt: at }]
   }
   const { at, network, member } = ownSubjectOf(subject) ?? { at: sentAt, network: null, member: null }
@@ -101,8 +102,8 @@ function ownAlerts(type: MessageType, subject: string, text: string, sentAt: num
         severity: 'critical',
       },
       annotations: { summary: plain(text) },
-      startsAt: new Date(Math.min(at, sentAt)).toISOString(),
-      endsAt: new Date(endsAt).toISOString(),
+      startsAt: time(Math.min(at, sentAt)),
+      endsAt: time(endsAt),
     },
   ]
 }

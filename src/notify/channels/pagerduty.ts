@@ -1,3 +1,4 @@
+import { time } from '../../core/time.ts'
 import type { Secret } from '../../secret.ts'
 import type { ChannelType } from '../channel.ts'
 import { cut, linesOf, linksOf, type Said } from '../wording.ts'
@@ -25,7 +26,7 @@ export const pagerduty: ChannelType<PagerdutySettings> = {
       summary: cut(said.text, MAX_SUMMARY),
       source: endpoint === null ? network : `${network}/${endpoint}`,
       severity: SEVERITIES[said.severity],
-      timestamp: new Date(item?.report.openedAt ?? said.sentAt).toISOString(),
+      timestamp: time(item?.report.openedAt ?? said.sentAt),
       ...(endpoint === null ? {} : { component: endpoint }),
       group: network,
       ...(cause === null ? {} : { class: item?.code ?? cause }),
