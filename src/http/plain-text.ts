@@ -1,3 +1,4 @@
+import { duration } from '../../web/views/format.ts'
 import { time, type UnixMs } from '../core/time.ts'
 
 /** Formats times, numbers and tables as plain text for mails and terminals. */
@@ -29,32 +30,9 @@ export function stampIn(timeZone: string): Stamp | null {
   }
 }
 
-const UNITS = [
-  ['d', 86_400],
-  ['h', 3600],
-  ['min', 60],
-  ['s', 1],
-] as const
-
 /** At most two units, to the nearest second: `0 s`, `45 s`, `12 min 30 s`, `2 h`, `3 d 4 h`. */
 export function span(ms: number): string {
-  const total = Math.max(0, Math.round(ms / 1000))
-  const at = UNITS.findIndex(([, size]) => total >= size)
-  const [unit, size] = UNITS[at] ?? ['s', 1]
-  const whole = Math.floor(total / size)
-  const [smaller, smallerSize] = (at < 0 ? undefined : UNITS[at + 1]) ?? ['', 0]
-  const rest = smallerSize === 0 ? 0 : Math.floor((total - whole * size) / smallerSize)
-  return rest === 0 ? `${whole} ${unit}` : `${whole} ${unit} ${rest} ${smaller}`
-}
-
-const thousands = new Intl.NumberFormat('en-US')
-
-export function number(value: number): string {
-  return thousands.format(value)
-}
-
-export function blocks(count: number): string {
-  return `${number(count)} ${count === 1 ? 'block' : 'blocks'}`
+  return duration(Math.max(0, Math.round(ms / 1000)))
 }
 
 export function milliseconds(ms: number): string {

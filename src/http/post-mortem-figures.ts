@@ -1,3 +1,4 @@
+import { count } from '../../web/views/format.ts'
 import { endpointKey } from '../core/endpoint.ts'
 import type { Incident } from '../core/incident/incident.ts'
 import type { UnixMs } from '../core/time.ts'
@@ -5,7 +6,7 @@ import type { State } from '../core/verdict/condition.ts'
 import type { Log } from '../log.ts'
 import type { Board } from '../state/board.ts'
 import type { HistoryBucket, Store } from '../store/store.ts'
-import { milliseconds, number, type Stamp, span, table, wrap } from './plain-text.ts'
+import { milliseconds, type Stamp, span, table, wrap } from './plain-text.ts'
 
 /** Reads the history of an endpoint before, during and after an incident. */
 export function createFiguresReader({ board, store, log }: FiguresDeps) {
@@ -107,8 +108,8 @@ export function figureLines(all: readonly EndpointFigures[]): string[] {
 
 function cells({ height, lagBlocksMax, latencyP50Ms, latencyP95Ms, latencyMaxMs }: HistoryBucket): string[] {
   return [
-    height === null ? '-' : number(height),
-    lagBlocksMax === null ? '-' : number(lagBlocksMax),
+    height === null ? '-' : count(height),
+    lagBlocksMax === null ? '-' : count(lagBlocksMax),
     ...[latencyP50Ms, latencyP95Ms, latencyMaxMs].map((ms) => (ms === null ? '-' : milliseconds(ms))),
   ]
 }

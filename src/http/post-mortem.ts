@@ -1,3 +1,4 @@
+import { blocks, count } from '../../web/views/format.ts'
 import type { Clock } from '../clock.ts'
 import { lastedMs, worstMs } from '../core/incident/bad-time.ts'
 import { countedFrom } from '../core/incident/endpoint-incident.ts'
@@ -17,17 +18,7 @@ import type { Board } from '../state/board.ts'
 import type { Store } from '../store/store.ts'
 import { sentenceOf } from './incident-views.ts'
 import { notesFor } from './note-routes.ts'
-import {
-  blocks,
-  milliseconds,
-  number,
-  printable,
-  type Stamp,
-  span,
-  stampIn,
-  stamp as stampUtc,
-  wrap,
-} from './plain-text.ts'
+import { milliseconds, printable, type Stamp, span, stampIn, stamp as stampUtc, wrap } from './plain-text.ts'
 import {
   createFiguresReader,
   type EndpointFigures,
@@ -188,7 +179,7 @@ function what({ cause, state, affected, flapping, closedAt, provider, conditions
 }
 
 function affectedCount(affected: readonly string[]): string {
-  return `${number(affected.length)} ${affected.length === 1 ? 'endpoint was' : 'endpoints were'} affected.`
+  return `${count(affected.length)} ${affected.length === 1 ? 'endpoint was' : 'endpoints were'} affected.`
 }
 
 function conditions({ incident, now, audience, stamp }: Stamped): string[] {
@@ -214,14 +205,14 @@ function happened({ incident, audience, stamp }: Stamped): string[] {
     return [
       ...wrap(`${state}${why}`, `  ${stamp(at)}  `, ' '.repeat(23)),
       ...shown.flatMap((sample) => wrap(sampleText(sample, incident.cause === 'halted'), '      ', '        ')),
-      ...(more > 0 ? [`      and ${number(more)} more`] : []),
+      ...(more > 0 ? [`      and ${count(more)} more`] : []),
     ]
   })
 }
 
 function sampleText({ endpoint, shard, height, lagBlocks, latencyMs }: IncidentSample, isHalted: boolean): string {
   const where = shard === null ? endpoint : `${endpoint}, ${shard === METACHAIN ? 'metachain' : `shard ${shard}`}`
-  const seen = height === null ? 'no height' : `height ${number(height)}`
+  const seen = height === null ? 'no height' : `height ${count(height)}`
   const at = isHalted ? ', at the last block' : ', at the head'
   const behind = lagBlocks === null ? '' : lagBlocks === 0 ? at : `, ${blocks(lagBlocks)} behind`
   // Without an answer, the height is the last known one and has no lag.
@@ -244,7 +235,7 @@ function notes({ incident, audience, figures, maintenance, stamp }: Stamped): st
   if (closedAt === null) notes.push('The incident is still open; this is what is known so far.')
   if (flapping) {
     notes.push(
-      `The endpoint was flapping: it recovered and failed again ${number(flaps)} times in a short time, including earlier related incidents. This counts as one incident, whose duration includes the good periods.`,
+      `The endpoint was flapping: it recovered and failed again ${count(flaps)} times in a short time, including earlier related incidents. This counts as one incident, whose duration includes the good periods.`,
     )
   }
   if (absorbedBy !== null) {
@@ -265,7 +256,7 @@ function notes({ incident, audience, figures, maintenance, stamp }: Stamped): st
     if (figures.length === 0 || unread.length === figures.length) {
       notes.push('There is no history of that time: it is past its retention, or the store cannot be read now.')
     } else if (unread.length > 0) notes.push(`There is no history of that time for ${unread.join(', ')}.`)
-    if (omitted > 0) notes.push(`Figures of ${number(omitted)} more affected endpoints are omitted.`)
+    if (omitted > 0) notes.push(`Figures of ${count(omitted)} more affected endpoints are omitted.`)
     if (unread.length < figures.length) {
       notes.push(
         'Each row shows the last height, the largest lag in blocks, and the 50th percentile, 95th percentile and maximum of latency in that period. On a sharded chain, height and lag are those of the worst shard.',

@@ -6,6 +6,10 @@ export function count(value: number): string {
   return whole.format(value)
 }
 
+export function blocks(many: number): string {
+  return `${count(many)} ${many === 1 ? 'block' : 'blocks'}`
+}
+
 /** Two units at most: `0.4 s`, `12 s`, `3 min 20 s`, `2 h 5 min`, `3 d 4 h`. */
 export function duration(seconds: number): string {
   if (seconds < 0) return '0 s'

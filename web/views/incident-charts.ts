@@ -1,11 +1,11 @@
 import type { HistoryBucketView, HistoryView, RulesView } from '../../src/http/wire-history.ts'
 import type { IncidentSummaryView, IncidentView } from '../../src/http/wire-incidents.ts'
-import { count, duration, latency, type Zone } from './format.ts'
+import { blocks, count, duration, latency, type Zone } from './format.ts'
 import { grafanaPath } from './grafana.ts'
 import { html, nothing, type TemplateResult } from './lit.ts'
 import { type Panel, smallCharts } from './small-charts.ts'
 import type { Answer, Model, Sources } from './view.ts'
-import { blocks, INCIDENT_WORDS } from './words-incidents.ts'
+import { INCIDENT_WORDS } from './words-incidents.ts'
 
 export async function loadIncident(
   sources: Sources,

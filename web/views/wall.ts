@@ -2,7 +2,7 @@ import type { StripView } from '../../src/http/wire-history.ts'
 import type { EndpointView, NetworkView, StatusView } from '../../src/http/wire-status.ts'
 import { isWanted, labelsOf } from './endpoint-query.ts'
 import { codeLink, ticking } from './endpoint-row.ts'
-import { count, latency, unbroken, type Zone } from './format.ts'
+import { blocks, count, latency, unbroken, type Zone } from './format.ts'
 import { guard, html, nothing, repeat, type TemplateResult } from './lit.ts'
 import { endpointMark } from './mark.ts'
 import { isHealthy, isUnhealthy, isUnstable, lookOf, worstHead } from './model.ts'
@@ -129,15 +129,11 @@ function tileText(
     standingText(endpoint),
     ...endpoint.conditions.slice(0, 1).map(({ message }) => message),
     ...(head === undefined ? [] : [`${WORDS.columns.height.toLowerCase()} ${count(head.height)}`]),
-    ...(lag === null ? [] : [lag === 0 ? headWords(network) : behind(lag)]),
+    ...(lag === null ? [] : [lag === 0 ? headWords(network) : `${blocks(lag)} behind`]),
     ...(p95 === null ? [] : [WORDS.strip.latency(latency(p95))]),
   ]
   const named = endpoint.title.includes(shown) ? endpoint.title : `${shown}, ${endpoint.title}`
   return `${named}: ${facts.join(', ')}`
-}
-
-function behind(blocks: number): string {
-  return `${count(blocks)} ${blocks === 1 ? 'block' : 'blocks'} behind`
 }
 
 /** How many endpoints a filter shows, as ` (12)`. */

@@ -1,5 +1,5 @@
 import type { IncidentChangeView, IncidentSummaryView } from '../../src/http/wire-incidents.ts'
-import { count, duration, latency } from './format.ts'
+import { blocks, count, duration, latency } from './format.ts'
 
 /** Labels and sentences of the incident list and the incident page. */
 export const INCIDENT_WORDS = {
@@ -109,10 +109,6 @@ export function sampleSentence(sample: IncidentChangeView['samples'][number], is
 
 function blocksBehind(lag: number): string {
   return `${blocks(lag)} behind`
-}
-
-export function blocks(many: number): string {
-  return `${count(many)} ${many === 1 ? 'block' : 'blocks'}`
 }
 
 /** `+2 min 3 s`. */

@@ -1,4 +1,4 @@
-import { count, duration } from './format.ts'
+import { blocks, count, duration } from './format.ts'
 
 /** Labels and sentences of the network page. */
 export const NETWORK = {
@@ -83,10 +83,6 @@ export const NETWORK = {
   order: 'Order',
   excluded: 'Excluded',
   reserved: 'Sign in to see heights, block hashes and the gateway routing order.',
-}
-
-function blocks(n: number): string {
-  return `${count(n)} ${n === 1 ? 'block' : 'blocks'}`
 }
 
 /** With one decimal below a minute: many chains have a block every few seconds. */

@@ -1,5 +1,5 @@
 import type { NetworkView, StateView, StatusView } from '../../src/http/wire-status.ts'
-import { count, duration } from './format.ts'
+import { blocks, duration } from './format.ts'
 import type { Filter, Settings } from './view.ts'
 
 export const METACHAIN = 4_294_967_295
@@ -106,7 +106,7 @@ export const WORDS = {
     label: (title: string, text: string) => `${title}, the last ${text}`,
     none: 'no data',
     before: 'not monitored yet',
-    lag: (blocks: number) => `up to ${count(blocks)} ${blocks === 1 ? 'block' : 'blocks'} behind`,
+    lag: (many: number) => `up to ${blocks(many)} behind`,
     latency: (text: string) => `p95 ${text}`,
     lasted: (state: string, text: string) => `${state} ${text}`,
   },
