@@ -60,21 +60,8 @@ function draw({ data, status, settings, nowMs }: Model<GatewayView>): TemplateRe
                   toMs: Date.parse(data.course.from) + data.course.requests.length * data.course.step_seconds * 1000,
                 }),
                 panels: [
-                  {
-                    name: GATEWAY_WORDS.requestsChart,
-                    kind: 'bars',
-                    floor: 'zero',
-                    values: data.course.requests,
-                    write: count,
-                  },
-                  {
-                    name: GATEWAY_WORDS.failedChart,
-                    kind: 'bars',
-                    floor: 'zero',
-                    values: data.course.failed,
-                    write: count,
-                    limit: 1,
-                  },
+                  { name: GATEWAY_WORDS.requestsChart, values: data.course.requests, write: count },
+                  { name: GATEWAY_WORDS.failedChart, values: data.course.failed, write: count, limit: 1 },
                 ],
               },
               HOUR_MIN,

@@ -114,44 +114,18 @@ export function incidentCharts(
 
 function panelsOf(buckets: readonly HistoryBucketView[], rules: RulesView | null): Panel[] {
   const limits = rules?.thresholds
-  const beats = buckets.map((bucket) => bucket.heartbeat_lag_seconds_max)
-  return [
-    {
-      name: INCIDENT_WORDS.lag,
-      kind: 'bars',
-      floor: 'zero',
-      values: buckets.map((bucket) => bucket.lag_blocks_max),
-      write: blocks,
-      ...(limits === undefined ? {} : { limit: limits.lag_blocks }),
-    },
-    {
-      name: INCIDENT_WORDS.height,
-      kind: 'line',
-      floor: 'lowest',
-      values: buckets.map(({ height }) => height),
-      write: count,
-    },
-    {
-      name: INCIDENT_WORDS.latency,
-      kind: 'line',
-      floor: 'zero',
-      values: buckets.map((bucket) => bucket.latency_p95_seconds),
-      write: latency,
-      ...(limits === undefined ? {} : { limit: limits.latency_seconds }),
-    },
-    ...(beats.every((beat) => beat === null)
-      ? []
-      : [
-          {
-            name: INCIDENT_WORDS.heartbeat,
-            kind: 'line' as const,
-            floor: 'zero' as const,
-            values: beats,
-            write: duration,
-            ...(limits === undefined ? {} : { limit: limits.heartbeat_seconds }),
-          },
-        ]),
+  const of = (read: (bucket: HistoryBucketView) => number | null) => buckets.map(read)
+  const lag = of((bucket) => bucket.lag_blocks_max)
+  const took = of((bucket) => bucket.latency_p95_seconds)
+  const beats = of((bucket) => bucket.heartbeat_lag_seconds_max)
+  const panels: Panel[] = [
+    { name: INCIDENT_WORDS.lag, values: lag, write: blocks, limit: limits?.lag_blocks },
+    { name: INCIDENT_WORDS.height, kind: 'line', floor: 'lowest', values: of(({ height }) => height), write: count },
+    { name: INCIDENT_WORDS.latency, kind: 'line', values: took, write: latency, limit: limits?.latency_seconds },
   ]
+  if (beats.every((beat) => beat === null)) return panels
+  const limit = limits?.heartbeat_seconds
+  return [...panels, { name: INCIDENT_WORDS.heartbeat, kind: 'line', values: beats, write: duration, limit }]
 }
 
 /** The letter of the worst state; mostly unknown time is unknown, not up. */

@@ -64,14 +64,15 @@ export interface SmallCharts {
 
 export interface Panel {
   readonly name: string
-  readonly kind: 'bars' | 'line'
+  /** By default bars. */
+  readonly kind?: 'bars' | 'line'
   /** `null` for unknown values. */
   readonly values: readonly (number | null)[]
   readonly write: (value: number) => string
-  /** Where the scale starts. */
-  readonly floor: 'zero' | 'lowest'
+  /** Where the scale starts, by default at zero. */
+  readonly floor?: 'zero' | 'lowest'
   /** Values from here on are bad. */
-  readonly limit?: number
+  readonly limit?: number | undefined
 }
 
 const HEIGHT = 40
@@ -117,7 +118,7 @@ function stateLane(states: string, of: SmallCharts): TemplateResult {
   `
 }
 
-function lane({ name, kind, values, write, floor, limit }: Panel, of: SmallCharts): TemplateResult {
+function lane({ name, kind = 'bars', values, write, floor = 'zero', limit }: Panel, of: SmallCharts): TemplateResult {
   const known = values.filter((value) => value !== null)
   const most = known.reduce((a, b) => Math.max(a, b), 0)
   if (kind === 'bars' && known.length > 0 && most === 0) {
@@ -159,7 +160,7 @@ function lane({ name, kind, values, write, floor, limit }: Panel, of: SmallChart
   `
 }
 
-function scaleText(bottom: number, most: number, floor: Panel['floor'], write: Panel['write']): string {
+function scaleText(bottom: number, most: number, floor: 'zero' | 'lowest', write: Panel['write']): string {
   return floor === 'lowest' ? CHART_WORDS.span(write(bottom), write(most)) : `${CHART_WORDS.max} ${write(most)}`
 }
 
