@@ -1,6 +1,7 @@
 import type { RulesView } from '../../src/http/wire-history.ts'
 import type { IncidentSummaryView } from '../../src/http/wire-incidents.ts'
-import { count, duration, latency, moment, unbroken, type Zone } from './format.ts'
+import { exactTime } from './endpoint-row.ts'
+import { count, duration, latency, unbroken, type Zone } from './format.ts'
 import { incidentSentence, incidentTime } from './incident-sentence.ts'
 import { html, nothing, type TemplateResult } from './lit.ts'
 import { mark } from './mark.ts'
@@ -43,7 +44,7 @@ function incidentItem(incident: IncidentSummaryView, zone: Zone, nowMs: number):
     <li>
       ${mark(state)}
       <p>
-        <a href=${incidentPath(id)}><time datetime=${openedAt}>${moment(openedAt, zone)}</time></a>
+        <a href=${incidentPath(id)}>${exactTime(openedAt, zone)}</a>
         ${unbroken(incidentSentence(incident))}
       </p>
       <span class="when">${closedAt === null ? `${ENDPOINT.ongoing}, ` : ''}${incidentTime(incident, nowMs)}</span>

@@ -1,5 +1,6 @@
 import type { GatewayView } from '../../src/http/wire-gateway.ts'
-import { count, moment, type Zone } from './format.ts'
+import { exactTime } from './endpoint-row.ts'
+import { count, type Zone } from './format.ts'
 import { html, nothing, type TemplateResult } from './lit.ts'
 import { GATEWAY_WORDS } from './words-gateway.ts'
 
@@ -60,7 +61,7 @@ function aliasTable(aliases: GatewayView['aliases'], zone: Zone): TemplateResult
               <th scope="row">${alias}</th>
               <td data-label=${GATEWAY_WORDS.target}>${target}</td>
               <td data-label=${GATEWAY_WORDS.endpoint}>${network}/${endpoint}</td>
-              <td data-label=${GATEWAY_WORDS.createdBy}>${caller}, <time datetime=${at}>${moment(at, zone)}</time></td>
+              <td data-label=${GATEWAY_WORDS.createdBy}>${caller}, ${exactTime(at, zone)}</td>
               <td data-label=${GATEWAY_WORDS.status}>${stale === null ? GATEWAY_WORDS.active : `${GATEWAY_WORDS.inactive}: ${stale.reason}`}</td>
             </tr>`,
           )}

@@ -1,5 +1,6 @@
 import type { IncidentView, NoteView } from '../../src/http/wire-incidents.ts'
-import { moment, type Zone } from './format.ts'
+import { exactTime } from './endpoint-row.ts'
+import type { Zone } from './format.ts'
 import { html, nothing, repeat, type TemplateResult } from './lit.ts'
 import type { Access } from './view.ts'
 import { INCIDENT_WORDS } from './words-incidents.ts'
@@ -24,7 +25,7 @@ export function incidentNotes(
 function item({ at, public: isPublic, text }: NoteView, canWrite: boolean, zone: Zone): TemplateResult {
   return html`<li>
     <p class="words">${text}</p>
-    <small><time datetime=${at}>${moment(at, zone)}</time>${canWrite && isPublic ? `, ${INCIDENT_WORDS.publicNote}` : ''}</small>
+    <small>${exactTime(at, zone)}${canWrite && isPublic ? `, ${INCIDENT_WORDS.publicNote}` : ''}</small>
   </li>`
 }
 

@@ -1,5 +1,6 @@
 import type { IncidentView } from '../../src/http/wire-incidents.ts'
-import { moment, type Zone } from './format.ts'
+import { exactTime } from './endpoint-row.ts'
+import type { Zone } from './format.ts'
 import { html, nothing, type TemplateResult } from './lit.ts'
 import { pastSilences } from './silences.ts'
 import { NOTIFICATION_WORDS } from './words-notifications.ts'
@@ -19,7 +20,7 @@ export function incidentNotifications(
           ({ channel, type, sent_at: at, result }) => html`<li>
             ${channel}: ${NOTIFICATION_WORDS.types[type]},
             ${result === null ? NOTIFICATION_WORDS.pending : NOTIFICATION_WORDS.results[result]}
-            ${at === null ? nothing : html`<time datetime=${at}>${moment(at, zone)}</time>`}
+            ${at === null ? nothing : exactTime(at, zone)}
           </li>`,
         )}
       </ul>

@@ -1,6 +1,7 @@
 import type { IncidentSummaryView } from '../../src/http/wire-incidents.ts'
+import { exactTime } from './endpoint-row.ts'
 import { asOfNow, maintenanceSection, stateNow } from './events.ts'
-import { moment, unbroken, type Zone } from './format.ts'
+import { unbroken, type Zone } from './format.ts'
 import { incidentChanges } from './incident-changes.ts'
 import { type IncidentData, incidentCharts, loadIncident, MAX_CHARTED } from './incident-charts.ts'
 import { incidentConditions } from './incident-conditions.ts'
@@ -115,16 +116,15 @@ function facts(
 ): TemplateResult {
   const { id, cause, state, flaps, opened_at: openedAt, confirmed_at: confirmedAt, closed_at: closedAt } = incident
   const openedMs = Date.parse(openedAt)
-  const at = (time: string) => html`<time datetime=${time}>${moment(time, zone)}</time>`
   return html`
     <dl>
       <dt>${INCIDENT_WORDS.opened[cause]}</dt>
-      <dd>${at(openedAt)}</dd>
-      ${incident.planned_until === null ? nothing : html`<dt>${INCIDENT_WORDS.planned}</dt><dd>${at(incident.planned_until)}</dd>`}
+      <dd>${exactTime(openedAt, zone)}</dd>
+      ${incident.planned_until === null ? nothing : html`<dt>${INCIDENT_WORDS.planned}</dt><dd>${exactTime(incident.planned_until, zone)}</dd>`}
       <dt>${INCIDENT_WORDS.confirmed}</dt>
-      <dd>${at(confirmedAt)} <small>${offset((Date.parse(confirmedAt) - openedMs) / 1000)}</small></dd>
+      <dd>${exactTime(confirmedAt, zone)} <small>${offset((Date.parse(confirmedAt) - openedMs) / 1000)}</small></dd>
       <dt>${INCIDENT_WORDS.over[cause]}</dt>
-      <dd>${closedAt === null ? INCIDENT_WORDS.stillOpen : at(closedAt)}</dd>
+      <dd>${closedAt === null ? INCIDENT_WORDS.stillOpen : exactTime(closedAt, zone)}</dd>
       <dt>${INCIDENT_WORDS.duration}</dt>
       <dd>
         ${incidentTime(incident, nowMs)}${closedAt === null ? ` ${INCIDENT_WORDS.until}` : ''}

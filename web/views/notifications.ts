@@ -1,6 +1,7 @@
 import type { ChannelView, DeliveryView, NotificationsView } from '../../src/http/wire-notifications.ts'
 import type { SilenceView } from '../../src/http/wire-silences.ts'
-import { count, moment, type Zone } from './format.ts'
+import { exactTime } from './endpoint-row.ts'
+import { count, type Zone } from './format.ts'
 import { html, nothing, type TemplateResult } from './lit.ts'
 import { mark } from './mark.ts'
 import { incidentPath } from './route.ts'
@@ -64,7 +65,7 @@ function heartbeat({ heartbeat: of }: NotificationsView, zone: Zone): TemplateRe
   if (of === null) return nothing
   const { last_sent_at: at, last_error: error } = of
   const last =
-    at === null ? NOTIFICATION_WORDS.heartbeatNever : html`${NOTIFICATION_WORDS.heartbeatAt} ${time(at, zone)}`
+    at === null ? NOTIFICATION_WORDS.heartbeatNever : html`${NOTIFICATION_WORDS.heartbeatAt} ${exactTime(at, zone)}`
   return html`<p class="quiet">${NOTIFICATION_WORDS.heartbeat}: ${last}${error === null ? nothing : html`. ${error}`}</p>`
 }
 
@@ -91,7 +92,7 @@ function channelTable(channels: readonly ChannelView[], zone: Zone): TemplateRes
               <th scope="row">${name}</th>
               <td data-label=${NOTIFICATION_WORDS.type}>${type}</td>
               <td data-label=${NOTIFICATION_WORDS.health}><span>${mark(failing ? 'down' : 'up')} ${failing ? NOTIFICATION_WORDS.failing : NOTIFICATION_WORDS.working}${error === null ? nothing : html`<br /><small>${error}</small>`}</span></td>
-              <td data-label=${NOTIFICATION_WORDS.lastSent}>${sentAt === null ? '–' : time(sentAt, zone)}</td>
+              <td data-label=${NOTIFICATION_WORDS.lastSent}>${sentAt === null ? '–' : exactTime(sentAt, zone)}</td>
               <td class="n" data-label=${NOTIFICATION_WORDS.waiting}>${count(waiting)}</td>
               <td class="n" data-label=${NOTIFICATION_WORDS.sent}>${count(results.sent)}</td>
               <td class="n" data-label=${NOTIFICATION_WORDS.retried}>${count(results.retried)}</td>
@@ -131,7 +132,7 @@ function deliveryTable(deliveries: readonly DeliveryView[], zone: Zone): Templat
               result,
               error,
             }) => html`<tr>
-              <td data-label=${NOTIFICATION_WORDS.time}>${time(sentAt ?? at, zone)}</td>
+              <td data-label=${NOTIFICATION_WORDS.time}>${exactTime(sentAt ?? at, zone)}</td>
               <th scope="row">${channel}</th>
               <td data-label=${NOTIFICATION_WORDS.message}>${NOTIFICATION_WORDS.types[type]}</td>
               <td data-label=${NOTIFICATION_WORDS.about}>${incident === null ? NOTIFICATION_WORDS.itself(network) : html`<a href=${incidentPath(incident)}>${endpoint === null ? network : `${network}/${endpoint}`}</a>`}</td>
@@ -142,8 +143,4 @@ function deliveryTable(deliveries: readonly DeliveryView[], zone: Zone): Templat
       </table>
     </div>
   `
-}
-
-function time(at: string, zone: Zone): TemplateResult {
-  return html`<time datetime=${at}>${moment(at, zone)}</time>`
 }

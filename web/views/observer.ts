@@ -1,7 +1,7 @@
 import type { OwnEventView, OwnHealthView } from '../../src/http/wire-own-health.ts'
-import { ticking } from './endpoint-row.ts'
+import { exactTime, ticking } from './endpoint-row.ts'
 import { bytes, fine } from './figures.ts'
-import { count, duration, moment } from './format.ts'
+import { count, duration } from './format.ts'
 import { grafanaPath } from './grafana.ts'
 import { guard, html, nothing, type TemplateResult } from './lit.ts'
 import { mark } from './mark.ts'
@@ -98,7 +98,7 @@ function eventItem({ kind, from, until, text }: OwnEventView, zone: 'local' | 'u
   const fromMs = Date.parse(from)
   const lastedS = until === null ? 0 : (Date.parse(until) - fromMs) / 1000
   return html`<li class=${kind}>
-    <time datetime=${from}>${moment(from, zone)}</time>
+    ${exactTime(from, zone)}
     <span class="code">${EVENT_NAMES[kind]}</span>
     <span
       >${text}${

@@ -1,6 +1,7 @@
 import type { SilenceView } from '../../src/http/wire-silences.ts'
 import type { NetworkView } from '../../src/http/wire-status.ts'
-import { moment, type Zone } from './format.ts'
+import { exactTime } from './endpoint-row.ts'
+import type { Zone } from './format.ts'
 import { html, nothing, repeat, type TemplateResult } from './lit.ts'
 import { endpointPath, networkPath } from './route.ts'
 import { SILENCE_WORDS } from './words-silences.ts'
@@ -41,7 +42,7 @@ export function silenceNotes(
     .map(
       (of) => html`<p class="announcement" role="note">
         ${endpoint === null && of.endpoint !== null ? `${of.endpoint}: ` : ''}${SILENCE_WORDS.silencedUntil}
-        ${time(of.until, zone)}: ${of.reason} <a href="/notifications">${SILENCE_WORDS.all}</a>
+        ${exactTime(of.until, zone)}: ${of.reason} <a href="/notifications">${SILENCE_WORDS.all}</a>
       </p>`,
     )
 }
@@ -52,8 +53,8 @@ export function pastSilences(silences: readonly SilenceView[], zone: Zone): Temp
   return html`<ul class="plain">
     ${silences.map(
       ({ endpoint, reason, from, until }) => html`<li>
-        ${SILENCE_WORDS.during}, ${endpoint ?? SILENCE_WORDS.wholeNetwork}: ${time(from, zone)} ${SILENCE_WORDS.to}
-        ${time(until, zone)}, ${reason}
+        ${SILENCE_WORDS.during}, ${endpoint ?? SILENCE_WORDS.wholeNetwork}: ${exactTime(from, zone)} ${SILENCE_WORDS.to}
+        ${exactTime(until, zone)}, ${reason}
       </li>`,
     )}
   </ul>`
@@ -68,7 +69,7 @@ function sentence(of: SilenceView, networks: readonly NetworkView[], zone: Zone)
     endpoint === null
       ? html`<a href=${networkPath(network)}>${title}</a>, ${SILENCE_WORDS.wholeNetwork}`
       : html`<a href=${endpointPath(network, endpoint)}>${title}: ${node}</a>`
-  return html`<span>${subject}. ${SILENCE_WORDS.silencedUntil} ${time(until, zone)}: ${reason}</span>`
+  return html`<span>${subject}. ${SILENCE_WORDS.silencedUntil} ${exactTime(until, zone)}: ${reason}</span>`
 }
 
 function endForm({ id, network, endpoint }: SilenceView): TemplateResult {
@@ -112,8 +113,4 @@ function beginForm(networks: readonly NetworkView[], chosen: string | undefined)
       <p role="status"></p>
     </form>
   `
-}
-
-function time(at: string, zone: Zone): TemplateResult {
-  return html`<time datetime=${at}>${moment(at, zone)}</time>`
 }
