@@ -957,6 +957,29 @@ describe('half of the endpoints behind the other half', () => {
     }
   })
 
+  test('fall back while Heartline is stopped: the network is not halted before the others were polled', async () => {
+    const pairs = FIVE.flatMap((one, at) => FIVE.slice(at + 1).map((other) => [one, other]))
+    for (const pair of pairs) {
+      const networks = [{ name: 'ethereum', endpoints: FIVE }]
+      const first = createStage({ networks })
+      await first.pass(5 * MINUTE)
+      const saved = first.saved()
+      first.killed()
+      await first.pass(3 * MINUTE)
+      for (const name of pair) first.set(key(name), { behind: 60 })
+      const stage = createStage({ networks, world: first.world, saved })
+
+      await stage.pass(5 * MINUTE)
+
+      expect(
+        stage
+          .incidents()
+          .map(({ endpoint }) => endpoint)
+          .sort(),
+      ).toEqual(pair)
+    }
+  })
+
   test('are late also after a restart', async () => {
     const nodes = { [key('c')]: { behind: 600 }, [key('d')]: { behind: 600 } }
     const networks = [{ name: 'ethereum', endpoints: FOUR }]

@@ -8,7 +8,6 @@ import { type BranchStanding, createBranches } from './branches.ts'
 import {
   createKnownHeads,
   type HeadMove,
-  hasLeftBlocks,
   type KnownHeads,
   moveOf,
   reachedByHalf,
@@ -149,8 +148,11 @@ export function createChainView(initial: ChainViewOptions): ChainView {
       const before = heads.seen(endpoint)
       if (reference.current === null || progress.isRestored) update(at)
       if (progress.isRestored) progress.findLeader(heads)
+      const move = moveOf(before?.head, head)
+      const wentBack = move.kind === 'regressed' && move.blocks > options.lagBlocks
       const advanced = heads.add(endpoint, head, at)
-      progress.noteAnswer(endpoint, advanced, { head, advancedAt: heads.seen(endpoint)?.advancedAt ?? at }, at)
+      const { advancedAt = at } = heads.seen(endpoint) ?? {}
+      progress.noteAnswer(endpoint, { advanced, wentBack }, { head, advancedAt }, at)
       reference.markChanged(head)
       update(at)
       if (advanced) progress.updateLeader(endpoint, before, head, at)
@@ -164,8 +166,7 @@ export function createChainView(initial: ChainViewOptions): ChainView {
         const older = wanted === null ? null : lineage.ancestorOf(head, wanted)
         if (older !== null) blocks.push(older)
       }
-      const move = moveOf(before?.head, head)
-      branches.add(endpoint, blocks, at, hasLeftBlocks(move, options.lagBlocks))
+      branches.add(endpoint, blocks, at, wentBack || move.kind === 'reorged')
       return move
     },
 

@@ -56,11 +56,6 @@ export function moveOf(last: Head | undefined, head: Head): HeadMove {
   return { kind: 'advanced' }
 }
 
-/** Whether it replaced a block, or went back further than the jitter of a pool. */
-export function hasLeftBlocks(move: HeadMove, jitterBlocks: number): boolean {
-  return move.kind === 'reorged' || (move.kind === 'regressed' && move.blocks > jitterBlocks)
-}
-
 /**
  * A linked list of the recent endpoints, oldest answer first. A `Map` would be slow with thousands of endpoints:
  * finding its first entry means skipping all deleted ones.

@@ -8,10 +8,16 @@ import type { ReferenceHead } from './reference-head.ts'
 export interface Progress {
   /**
    * Call it for every head that an endpoint reports, before the reference head is updated; `advanced`: its height grew, at
-   * `advancedAt` for the last time. An endpoint that catches up below the reference head shows neither that the chain
-   * advances nor that it does not, also while it pauses, nor does one that is further ahead than the chain can be.
+   * `advancedAt` for the last time; `wentBack`: further than a pool does. An endpoint that catches up below the reference
+   * head shows neither that the chain advances nor that it does not, also while it pauses, nor does one that is further
+   * ahead than the chain can be.
    */
-  noteAnswer(endpoint: string, advanced: boolean, seen: Pick<SeenHead, 'head' | 'advancedAt'>, at: UnixMs): void
+  noteAnswer(
+    endpoint: string,
+    how: { readonly advanced: boolean; readonly wentBack: boolean },
+    seen: Pick<SeenHead, 'head' | 'advancedAt'>,
+    at: UnixMs,
+  ): void
   /** Call it after the reference head was updated. Detects an endpoint that advances while all others may be stuck. */
   updateLeader(endpoint: string, before: SeenHead | undefined, head: Head, at: UnixMs): void
   /** Whether the chain has advanced past this head for `stallMs`, not counting a halt: an endpoint there could have followed. */
@@ -52,6 +58,8 @@ export function createProgress({ reference, pace, answering, options }: Progress
   let stoodAt = Number.NEGATIVE_INFINITY
   /** Heights of endpoints that were ahead by more blocks than fit between the timestamps, and have not gone back since. */
   const impossible = new Map<string, number>()
+  /** When endpoints last went back, until they advance. */
+  const wentBackAt = new Map<string, UnixMs>()
 
   /** Compares only the chain's own times, because its clocks and ours may differ. */
   function isImpossible(endpoint: string, { height, timestamp }: Head): boolean {
@@ -81,11 +89,14 @@ export function createProgress({ reference, pace, answering, options }: Progress
       return isRestored
     },
 
-    noteAnswer(endpoint, advanced, { head, advancedAt }, at) {
+    noteAnswer(endpoint, { advanced, wentBack }, { head, advancedAt }, at) {
+      if (advanced) wentBackAt.delete(endpoint)
+      else if (wentBack) wentBackAt.set(endpoint, at)
       if (isImpossible(endpoint, head)) return
       const behind = (reference.current?.highest ?? -1) - head.height
       if (advanced && behind >= 0) return
-      if (behind >= options.lagBlocks && at - advancedAt < options.stallMs) return
+      const stoodSince = wentBackAt.get(endpoint) ?? advancedAt
+      if (behind >= options.lagBlocks && at - stoodSince < options.stallMs) return
       if (newestBy !== endpoint) otherAt = newestAt
       newestBy = endpoint
       newestAt = at
@@ -115,6 +126,7 @@ export function createProgress({ reference, pace, answering, options }: Progress
     forget(endpoint) {
       if (leader?.endpoint === endpoint) leader = null
       impossible.delete(endpoint)
+      wentBackAt.delete(endpoint)
     },
 
     findLeader(heads) {
@@ -139,6 +151,7 @@ export function createProgress({ reference, pace, answering, options }: Progress
       newestAt += ms
       otherAt += ms
       stoodAt += ms
+      for (const [endpoint, at] of wentBackAt) wentBackAt.set(endpoint, at + ms)
       if (leader !== null) leader.advancedAt += ms
     },
   }
