@@ -352,8 +352,8 @@ export function createStage(options: StageOptions = {}): Stage {
       amend(key, from, to, state, fresh) {
         for (let index = polls.length - 1; index >= 0; index--) {
           const record = polls[index]
-          // Polls are judged in turn, but a slow one after those that began later.
-          if (record === undefined || record.at < from - LONGEST_POLL_MS) break
+          // A poll that waits for a witness is stored after those that began later.
+          if (record === undefined || record.at < from - HOUR_MS) break
           if (record.endpoint === key && record.at >= from && record.at < to) amendments.set(record, { state, fresh })
         }
         store?.amend(key, from, to, state, fresh)

@@ -246,7 +246,7 @@ export function judge({ runs, fleet, past, outages, halts, begun }: Played): Tim
       one.wrongs.map((wrong) => `${wrong} (from ${seconds(one.since)} to ${seconds(one.until)})`),
     ),
   )
-  wrongs.push(...wrongTimes({ runs, fleet, past, of, seconds }))
+  wrongs.push(...wrongTimes({ runs, fleet, past, halts, of, seconds }))
   for (const line of runs.flatMap(({ stage }) => stage.log))
     if (line.level === 'error') wrongs.push(`our own error: ${line.message}`)
   for (const { since, until } of outages) {
@@ -262,12 +262,13 @@ interface Times {
   readonly runs: readonly Run[]
   readonly fleet: readonly Member[]
   readonly past: readonly Ill[]
+  readonly halts: readonly Halt[]
   readonly of: (key: EndpointKey) => readonly Incident[]
   readonly seconds: (at: number) => string
 }
 
 /** What incidents and history say of the times of faults that every poll shows. */
-function wrongTimes({ runs, fleet, past, of, seconds }: Times): string[] {
+function wrongTimes({ runs, fleet, past, halts, of, seconds }: Times): string[] {
   const wrongs: string[] = []
   for (const [at, one] of past.entries()) {
     const { fault, key } = one
@@ -304,15 +305,18 @@ function wrongTimes({ runs, fleet, past, of, seconds }: Times): string[] {
   }
   for (const run of runs) {
     const { stage, from } = run
-    for (const { key } of fleet) {
+    for (const { key, name, network } of fleet) {
       const known = of(key)
+      // Meanwhile, what only others can show of an endpoint belongs to the incident of the network.
+      const isHalted = (at: number) =>
+        halts.some((one) => one.name === name && at >= one.since && at <= one.until + slackOf(network))
       const to = untilOf(run, key, runs)
       for (const part of stage.intervals(key, from, to)) {
         if (part.state !== 'down' && part.state !== 'degraded') continue
         const isKnown = known.some(
           ({ openedAt, closedAt }) => openedAt <= part.from && part.to <= (closedAt ?? part.to),
         )
-        if (!isKnown)
+        if (!isKnown && !isHalted(part.from))
           wrongs.push(`the history has ${key} ${part.state} from ${seconds(part.from)} to ${seconds(part.to)}`)
       }
     }
@@ -338,11 +342,16 @@ function keyOf({ network, endpoint }: Incident): EndpointKey | null {
   return endpoint === null ? null : endpointKey({ network, name: endpoint })
 }
 
-/** Whether it is about this halt. The last block before it and the first one after it may be polled an interval later. */
+/** The last block before a halt and the first one after it may be polled an interval later. */
+function slackOf(network: TimelineNetwork): number {
+  return network.blockTimeMs + slowestOf(network)
+}
+
+/** Whether it is about this halt. */
 function isOf({ name, since, until }: Halt, { cause, network: of, confirmedAt }: Incident, fleet: readonly Member[]) {
   if (cause !== 'halted' || of !== name) return false
   const { network } = fleet.find((one) => one.name === name) as Member
-  const slackMs = network.blockTimeMs + slowestOf(network)
+  const slackMs = slackOf(network)
   return confirmedAt >= since + stallOf(network) - slackMs && confirmedAt <= until + slackMs + 5000
 }
 

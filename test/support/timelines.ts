@@ -121,7 +121,7 @@ export async function play(timeline: Timeline, look: (stage: Stage) => void = ()
     const isVisible = (fault: Ill, height: number): boolean => {
       const all = fleet.filter((other) => other.name === name && !isGone(ill.get(other.key)))
       if (clock.now() - (changedAt.get(name) ?? 0) < 3 * slowestOf(network)) return false
-      if (clock.now() - (runs.at(-1) as Run).from < firstRoundOf(network)) return false
+      if (isFirstRound(name, network)) return false
       const others = all.filter((other) => other.key !== key && !ill.has(other.key))
       const heights = others.flatMap((other) => told.get(other.key)?.height ?? []).sort((a, b) => b - a)
       // So many of the well must be there for a majority of all.
@@ -159,6 +159,14 @@ export async function play(timeline: Timeline, look: (stage: Stage) => void = ()
         return failedLast ? { kind: 'reset' } : null
       },
     })
+  }
+
+  /** Nothing is compared before all were polled after a start, but not for ever. */
+  function isFirstRound(name: string, network: TimelineNetwork): boolean {
+    const there = fleet.filter((one) => one.name === name && ill.get(one.key)?.fault.kind !== 'removed')
+    const wasPolled = ({ key, intervalMs }: Member) =>
+      (stage.pollsOf(key)[0] ?? Number.POSITIVE_INFINITY) + 2 * intervalMs <= clock.now()
+    return clock.now() - (runs.at(-1) as Run).from < firstRoundOf(network) && !there.every(wasPolled)
   }
 
   const longest = Math.max(...timeline.networks.map(slowestOf))
@@ -458,13 +466,15 @@ function isPossible(
   }
 }
 
-/** While a network stands still, or replaces blocks, its endpoints show little of each other. */
+const LIES: ReadonlySet<FaultKind> = new Set(['liar', 'creeping-liar'])
+
+/** While a network stands still, or replaces blocks, a height ahead of all may be true. */
 function isKnownWith(
   networks: readonly TimelineNetwork[],
   ...events: readonly ({ readonly network: number } | null)[]
 ) {
   const eventful = new Set(events.flatMap((one) => (one === null ? [] : one.network % networks.length)))
-  return ({ kind, of }: PlannedFault) => !COMPARED.has(kind) || !eventful.has(networkOf(networks, of))
+  return ({ kind, of }: PlannedFault) => !LIES.has(kind) || !eventful.has(networkOf(networks, of))
 }
 
 /** An endpoint that stands still looks like a chain that does. */
