@@ -47,7 +47,7 @@ describe('block reports', () => {
 
     expect(blockReports.at(7)?.branches).toEqual([branch])
     expect(branch?.reports[0]).toBe(reports[0])
-    expect(blockReports.at(7)?.branches.map(({ hash, latestAt }) => [hash, latestAt])).toEqual([['x', 9]])
+    expect(blockReports.at(7)?.branches.map(({ hash, reports }) => [hash, reports[0]?.at])).toEqual([['x', 9]])
   })
 })
 

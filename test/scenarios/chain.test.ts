@@ -971,12 +971,7 @@ describe('half of the endpoints behind the other half', () => {
 
       await stage.pass(5 * MINUTE)
 
-      expect(
-        stage
-          .incidents()
-          .map(({ endpoint }) => endpoint)
-          .sort(),
-      ).toEqual(pair)
+      expect(new Set(stage.incidents().map(({ endpoint }) => endpoint))).toEqual(new Set(pair))
     }
   })
 

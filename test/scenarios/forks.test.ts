@@ -173,6 +173,26 @@ describe('a minority', () => {
     expect(stage.incidents()).toHaveLength(1)
   })
 
+  test('is no fork of the network while the others replace blocks before it is known', async () => {
+    const endpoints = ['a', 'b', 'c', 'd'].map((name) => ({ name, intervalMs: (name === 'c' ? 40 : 15) * SECOND }))
+    for (let phase = 0; phase < 40; phase += 4) {
+      const stage = createStage({ networks: [{ name: 'ethereum', endpoints, thresholds: { failAfter: 3 } }] })
+      await stage.pass(5 * MINUTE + phase * SECOND)
+      part(stage, ['d'])
+      await stage.pass(36 * SECOND)
+
+      const from = stage.height('ethereum') - 3
+      for (const name of ['a', 'c', 'b']) {
+        stage.set(key(name), { branch: { from, name: 'replaced' } })
+        await stage.pass(4 * SECOND)
+      }
+      await stage.pass(10 * MINUTE)
+
+      expect(stage.codes(key('d'))).toEqual(['forked'])
+      expect(stage.incidents().map(({ endpoint }) => endpoint)).toEqual(['d'])
+    }
+  })
+
   test('stays forked while the others replace blocks one after the other', async () => {
     const others = ['a', 'c', 'd']
     const stage = stageOf(['b', ...others], { thresholds: { recoverAfter: 1 } })

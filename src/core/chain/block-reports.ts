@@ -48,9 +48,8 @@ export interface Report<S> {
 export interface Branch<S> {
   readonly hash: string
   readonly reports: Report<S>[]
-  /** When it was first and last reported. */
+  /** When it was first reported. */
   firstAt: UnixMs
-  latestAt: UnixMs
 }
 
 export interface HeightReports<S> {
@@ -70,8 +69,7 @@ export function createBlockReports<S>(): BlockReports<S> {
       addReport(by, height, hash, at)
       return
     }
-    if (before.branch.hash === hash) before.branch.latestAt = Math.max(before.branch.latestAt, at)
-    else {
+    if (before.branch.hash !== hash) {
       leaveBranch(before)
       joinBranch(before, branchOf(before.siblings, hash, at))
       before.firstAt = at
@@ -141,7 +139,6 @@ export function createBlockReports<S>(): BlockReports<S> {
       for (const { branches } of heights.values()) {
         for (const branch of branches) {
           branch.firstAt += ms
-          branch.latestAt += ms
           for (const one of branch.reports) {
             one.firstAt += ms
             one.at += ms
@@ -152,14 +149,11 @@ export function createBlockReports<S>(): BlockReports<S> {
   }
 }
 
-/** Finds or creates the branch of a hash and updates `latestAt`. */
+/** Finds or creates the branch of a hash. */
 function branchOf<S>({ branches }: HeightReports<S>, hash: string, at: UnixMs): Branch<S> {
-  for (const branch of branches) {
-    if (branch.hash !== hash) continue
-    branch.latestAt = Math.max(branch.latestAt, at)
-    return branch
-  }
-  const branch: Branch<S> = { hash, reports: [], firstAt: at, latestAt: at }
+  const known = branches.find((branch) => branch.hash === hash)
+  if (known !== undefined) return known
+  const branch: Branch<S> = { hash, reports: [], firstAt: at }
   branches.push(branch)
   return branch
 }

@@ -125,10 +125,6 @@ export function createChainView(initial: ChainViewOptions): ChainView {
   const parents = createParentTrust(branches.blocksAt)
   const lineage = createLineage(branches.blocksAt)
 
-  function wantedOf(endpoint: string, head: Head, withParent: boolean): number | null {
-    return branches.heightToCompare(endpoint, withParent ? [head, parentOf(head)] : [head])
-  }
-
   function update(now: UnixMs): void {
     const expired = heads.expire(now - options.recentMs)
     for (const endpoint of expired) branches.expire(endpoint)
@@ -156,13 +152,12 @@ export function createChainView(initial: ChainViewOptions): ChainView {
       reference.markChanged(head)
       update(at)
       if (advanced) progress.updateLeader(endpoint, before, head, at)
-      const blocks: Block[] = [head]
       const withParent = parents.add(endpoint, before?.head, head)
-      if (withParent) blocks.push(parentOf(head))
+      const blocks = blocksIn(head, withParent)
       lineage.add(endpoint, head)
       if (compared.length > 0) blocks.push(...compared)
       else {
-        const wanted = wantedOf(endpoint, head, withParent)
+        const wanted = branches.heightToCompare(endpoint, blocks)
         const older = wanted === null ? null : lineage.ancestorOf(head, wanted)
         if (older !== null) blocks.push(older)
       }
@@ -173,7 +168,7 @@ export function createChainView(initial: ChainViewOptions): ChainView {
     fits(endpoint, head, at, compared = NOTHING_COMPARED) {
       const before = heads.seen(endpoint)?.head
       const isLinked = parents.isTrusted(endpoint)
-      const own = isLinked ? [head, parentOf(head)] : [head]
+      const own = blocksIn(head, isLinked)
       if (before !== undefined) {
         const move = moveOf(before, head)
         const hasReplaced = move.kind === 'reorged' && (isLinked || head.height === before.height)
@@ -188,7 +183,7 @@ export function createChainView(initial: ChainViewOptions): ChainView {
     heightToCompare(endpoint, head) {
       if (!branches.mayNeedComparison(head.height)) return null
       const withParent = parents.isTrustedIn(endpoint, heads.seen(endpoint)?.head, head)
-      const wanted = wantedOf(endpoint, head, withParent)
+      const wanted = branches.heightToCompare(endpoint, blocksIn(head, withParent))
       return wanted === null || lineage.ancestorOf(head, wanted) !== null ? null : wanted
     },
 
@@ -210,7 +205,7 @@ export function createChainView(initial: ChainViewOptions): ChainView {
       update(now)
       const agreed = reference.current
       if (seen === undefined || agreed === null) return null
-      const { head, highest, advancedAt } = seen
+      const { head, advancedAt } = seen
       const lagConfirmed = Math.max(0, confirmedOf(agreed, heads) - head.height)
       const reason = options.isAlone ? 'unmatched' : reasonForAge(options, heads, endpoint, seen, lagConfirmed, now)
       const isByAge = reason !== null && (options.isAlone || haltedSince(now) === null)
@@ -220,8 +215,7 @@ export function createChainView(initial: ChainViewOptions): ChainView {
         lagBlocks: Math.max(0, agreed.height - head.height),
         lagConfirmed,
         stalledForMs: progress.isStalled(seen) ? now - advancedAt : null,
-        // A pool has the newer block that it told before.
-        ageMs: isByAge ? Math.max(0, now - head.timestamp - (highest - head.height) * pace.shortestMs()) : null,
+        ageMs: isByAge ? ageOf(seen, pace.shortestMs(), now) : null,
         isBehindHalf: reason === 'behind-half',
         branch: branches.standing(endpoint),
       }
@@ -264,6 +258,16 @@ function waitsOf(options: Pick<ChainViewOptions, 'recentMs'>) {
     settleMs: () => Math.min(LONGEST_SETTLING_MS, SETTLING_SHARE * options.recentMs),
     maxWaitMs: () => MAX_WAIT_SHARE * options.recentMs,
   }
+}
+
+/** Of its newest block. A pool has the newer one that it told before. */
+function ageOf({ head, highest }: SeenHead, blockTimeMs: number, now: UnixMs): number {
+  return Math.max(0, now - head.timestamp - (highest - head.height) * blockTimeMs)
+}
+
+/** A head shows its parent, too, if the node's parents are trusted. */
+function blocksIn(head: Head, withParent: boolean): Block[] {
+  return withParent ? [head, parentOf(head)] : [head]
 }
 
 /** The height up to which half of the endpoints confirm the reference head. */

@@ -32,10 +32,9 @@ export function createDispute<S>(
       const split = findSplit()
       if (split === 'none') dispute = null
       if (split === 'none' || split === null) return
-      const { height, branches } = split
+      const { height } = split
       const since = dispute?.since ?? at
-      const repeated = branches.filter(({ latestAt }) => latestAt >= since + settleMs())
-      const certain = dispute?.certain === true || repeated.length > 1
+      const certain = dispute?.certain === true || isSettled(split, since + settleMs())
       if (dispute?.height !== height || dispute.certain !== certain) dispute = { height, since, certain }
     },
 
@@ -49,6 +48,13 @@ export function createDispute<S>(
       if (dispute !== null) dispute.since += ms
     },
   }
+}
+
+/** Whether two sides were reported since then, and no side can get a majority from those that were not polled since. */
+function isSettled({ branches, count }: HeightReports<unknown>, since: UnixMs): boolean {
+  const repeated = branches.map(({ reports }) => reports.filter(({ at }) => at >= since).length).filter(Boolean)
+  const stale = count - repeated.reduce((sum, reports) => sum + reports, 0)
+  return repeated.length > 1 && 2 * (Math.max(...repeated) + stale) <= count
 }
 
 /** How many sides of a split have no endpoint that lost against the majority at a lower height. */
