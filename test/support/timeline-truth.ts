@@ -342,9 +342,9 @@ function keyOf({ network, endpoint }: Incident): EndpointKey | null {
   return endpoint === null ? null : endpointKey({ network, name: endpoint })
 }
 
-/** The last block before a halt and the first one after it may be polled an interval later. */
+/** The last block before a halt and the first one after it may be polled an interval later, and may be missing. */
 function slackOf(network: TimelineNetwork): number {
-  return network.blockTimeMs + slowestOf(network)
+  return (network.irregular === true ? 3.5 : 1) * network.blockTimeMs + slowestOf(network)
 }
 
 /** Whether it is about this halt. */

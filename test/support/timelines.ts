@@ -477,7 +477,7 @@ function isKnownWith(
   return ({ kind, of }: PlannedFault) => !LIES.has(kind) || !eventful.has(networkOf(networks, of))
 }
 
-/** An endpoint that stands still looks like a chain that does. */
+/** One endpoint that stands still looks like a chain that does, and so does one without another at its height. */
 function isPossibleHalt(
   networks: readonly TimelineNetwork[],
   faults: readonly PlannedFault[],
@@ -485,7 +485,8 @@ function isPossibleHalt(
 ): boolean {
   if (halt === null) return false
   const at = halt.network % networks.length
-  const gone = faults.filter(({ kind, of }) => networkOf(networks, of) === at && (kind === 'removed' || FAILURES[kind]))
+  const showsNothing = (kind: FaultKind) => kind === 'removed' || FAILURES[kind] !== undefined || COMPARED.has(kind)
+  const gone = faults.filter(({ kind, of }) => networkOf(networks, of) === at && showsNothing(kind))
   return (networks[at]?.endpoints ?? 0) - gone.length >= 2
 }
 
