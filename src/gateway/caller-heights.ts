@@ -146,6 +146,7 @@ function extraHeight(need: Need, call: UpstreamRequest['call'], result: Buffer):
     case 'eth_getTransactionReceipt':
       return pastBlock(quantityOf(result, BLOCK_NUMBER))
     case 'eth_getBlockByHash':
+    case 'eth_getHeaderByHash':
       return pastBlock(quantityOf(result, NUMBER))
     case 'eth_getHeaderByNumber':
       return blockHeight(need, call.params ?? '', result)

@@ -34,6 +34,12 @@ test.each([
   ['by number', blockAt(7), '{"anything":1}', { tag: 'latest', height: 7, isHead: false }],
   ['a receipt', RECEIPT, '{"logs":[],"blockNumber":"0x3e8"}', { tag: 'latest', height: 1000, isHead: false }],
   ['by hash', BLOCK_BY_HASH, '{"number":"0x3e8"}', { tag: 'latest', height: 1000, isHead: false }],
+  [
+    'a header by hash',
+    extra('eth_getHeaderByHash'),
+    '{"number":"0x3e8"}',
+    { tag: 'latest', height: 1000, isHead: false },
+  ],
   ['a header', HEADER, '{"number":"0x3e8"}', { tag: 'latest', height: 1000, isHead: true }],
   ['a pending header', PENDING_HEADER, '{"number":"0x3e8"}', { tag: 'pending', height: 1000, isHead: true }],
   ['receipts', RECEIPTS, '[{"logs":[],"blockNumber":"0x3e8"}]', { tag: 'latest', height: 1000, isHead: true }],

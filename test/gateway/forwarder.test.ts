@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
 import type { Need } from '../../src/core/routing/operation.ts'
+import { extraOperation } from '../../src/gateway/request/classify.ts'
 import { Cancellation } from '../../src/gateway/upstream-request.ts'
 import { bad, endpoint, good, head, liveness } from '../support/network.ts'
 import { textOf } from './chain.ts'
@@ -268,6 +269,29 @@ describe('what one has not got', () => {
     expect(reply).toMatchObject({ endpoint: 'b', attempts: 2 })
     expect(retries).toEqual(['absent'])
   })
+
+  const hash = `0x${'a'.repeat(64)}`
+  test.each([
+    ['eth_getHeaderByHash', `["${hash}"]`, null],
+    ['eth_getBlockReceipts', `["${hash}"]`, null],
+    ['eth_getBlockReceipts', `[{"blockHash":"${hash}"}]`, null],
+    ['eth_getRawTransactionByHash', `["${hash}"]`, null],
+    ['eth_getRawTransactionByHash', `["${hash}"]`, '0x'],
+  ])(
+    'is found by hash on an endpoint that is a block ahead: %s of %s instead of %j',
+    async (method, params, absent) => {
+      const a = await startBareNode(() => absent)
+      const b = await startBareNode(() => 'from b')
+      const { ask, poll } = await setting({ a, b }, { endpoints: { b: { tier: 'fallback' } } })
+      await poll('b', 1001)
+      const call = { id: '1', isNotification: false, method, params }
+
+      const reply = await ask({ call, operation: extraOperation(method, params) })
+
+      expect(textOf(reply)).toBe('"from b"')
+      expect(reply).toMatchObject({ endpoint: 'b', attempts: 2, degraded: false })
+    },
+  )
 
   test('and on no other endpoint: the first answer is passed on after two more attempts', async () => {
     const a = await startBareNode(sayError(-32_000, 'cannot query unfinalized data'))

@@ -96,8 +96,9 @@ function codeOf(scan: Scan, at: number): number | null {
   return Number.isSafeInteger(code) ? (code as number) : null
 }
 
+/** Also `"0x"`, geth's answer for a raw transaction that it does not have. */
 export function isNullResult(body: Buffer, { start, end }: { readonly start: number; readonly end: number }): boolean {
-  return end - start === 4 && body[start] === LETTER_N
+  return end - start === 4 && (body[start] === LETTER_N || body.toString('latin1', start, end) === '"0x"')
 }
 
 /** The envelope of MultiversX's REST answers. */

@@ -121,7 +121,7 @@ export function extraOperation(method: string, params: string | null): Operation
   if (FOUND_BY_HASH.has(method)) return READ_BY_HASH
   if (!OTHER_READS.has(method) && !isPlainGet(method)) return SENT_ONCE
   const need = readBlockNeed(method, params)
-  const absenceIsDoubtful = BLOCK_PARAMS.get(method) === 0 && need.kind === 'height'
+  const absenceIsDoubtful = BLOCK_PARAMS.get(method) === 0 && (need.kind === 'height' || need.kind === 'hash')
   return { name: 'other', need, isRead: true, absenceIsDoubtful }
 }
 
@@ -135,6 +135,9 @@ const READ_BY_HASH: Operation = { name: 'other', need: HASH, isRead: true, absen
 const FOUND_BY_HASH: ReadonlySet<string> = new Set([
   'eth_getBlockByHash',
   'eth_getBlockTransactionCountByHash',
+  'eth_getHeaderByHash',
+  'eth_getRawTransactionByBlockHashAndIndex',
+  'eth_getRawTransactionByHash',
   'eth_getTransactionByBlockHashAndIndex',
   'eth_getTransactionReceipt',
   'eth_getUncleByBlockHashAndIndex',
@@ -177,6 +180,7 @@ const BLOCK_PARAMS: ReadonlyMap<string, number | 'filter'> = new Map<string, num
   ['eth_getBlockReceipts', 0],
   ['eth_getBlockTransactionCountByNumber', 0],
   ['eth_getHeaderByNumber', 0],
+  ['eth_getRawTransactionByBlockNumberAndIndex', 0],
   ['eth_getTransactionByBlockNumberAndIndex', 0],
   ['eth_getUncleByBlockNumberAndIndex', 0],
   ['eth_getUncleCountByBlockNumber', 0],
@@ -215,20 +219,22 @@ export function readBlockNeed(method: string, params: string | null): Need {
   return position === 'filter' ? readFilter(list[0]) : readBlock(list[position])
 }
 
-/** A height, a tag, or an EIP-1898 object with one of them or a hash. */
+/** A height, a tag, a hash, or an EIP-1898 object with one of them. */
 function readBlock(block: unknown): Need {
   if (block === undefined || block === null || block === 'latest' || block === 'pending') return LATEST
-  if (typeof block === 'string') return readHeight(block)
+  if (typeof block === 'string') return BLOCK_HASH.test(block) ? HASH : readHeight(block)
   if (typeof block !== 'object') return ANY
   if ('blockHash' in block && block.blockHash !== null) return HASH
   // Nodes also take a tag here.
   return 'blockNumber' in block && typeof block.blockNumber === 'string' ? readBlock(block.blockNumber) : ANY
 }
 
+const BLOCK_HASH = /^0x[0-9a-fA-F]{64}$/
+
 /** A node that has the newest block of the range has the others too. */
 function readFilter(filter: unknown): Need {
   if (typeof filter !== 'object' || filter === null) return ANY
-  if ('blockHash' in filter) return HASH
+  if ('blockHash' in filter && filter.blockHash !== null) return HASH
   return readBlock('toBlock' in filter ? filter.toBlock : undefined)
 }
 
