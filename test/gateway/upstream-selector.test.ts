@@ -212,25 +212,65 @@ describe('heights', () => {
 
   test('a poll that finds an endpoint lower goes before what it answered earlier, not before what it answered since', async () => {
     const { clock, of, poll, selector } = await setting(['a'])
-    of('a').heights.set(null, 1005, clock.now())
+    of('a').heights.set(null, 1005, clock.monotonic())
     await clock.advance(1000)
     await poll('a', 1003)
     expect(selector.highestKnown(null)).toBe(1003)
 
-    of('a').heights.set(null, 1004, clock.now() + 1)
-    of('a').heights.setPolled(null, 1003, clock.now())
+    of('a').heights.set(null, 1004, clock.monotonic() + 1)
+    of('a').heights.setPolled(null, 1003, clock.monotonic())
     expect(selector.highestKnown(null)).toBe(1004)
+  })
+
+  test('a poll after the wall clock was set back counts, one before it does not count again', async () => {
+    const { clock, of, poll, selector, world } = await setting(['a'])
+    await poll('a', 1005)
+    await clock.advance(1000)
+    of('a').heights.set(null, 1006, clock.monotonic())
+
+    clock.stepWall(-3_600_000)
+    world.shift(-3_600_000)
+    expect(selector.highestKnown(null)).toBe(1006)
+    await clock.advance(1000)
+    await poll('a', 956)
+
+    expect(selector.highestKnown(null)).toBe(956)
+  })
+
+  test('an endpoint is likely to have a block as soon, though the wall clock was set back', async () => {
+    const { clock, name, poll } = await setting(['a', 'f'], { blockTimeMs: 2000 }, ['f'])
+    await poll('a', 1002)
+    await poll('f', 1004)
+    clock.stepWall(-3_600_000)
+
+    await clock.advance(5000)
+
+    expect(name({ need: LATEST, minHeight: 1004 })).toBe('a')
   })
 
   test('no endpoint can be ahead of the block rate', async () => {
     const { clock, selector, of } = await setting(['a', 'b', 'c'])
-    of('c').heights.set(null, 5000, clock.now())
+    of('c').heights.set(null, 5000, clock.monotonic())
 
     expect(selector.ceiling(null)).toBe(1000 + 3 + 5)
     expect(selector.highestKnown(null)).toBe(1000)
     await clock.advance(10_000)
     expect(selector.ceiling(null)).toBe(1000 + 3 + 5 + 40)
   })
+})
+
+test('a poll closes the breaker that opened before the wall clock was set back', async () => {
+  const { clock, of, poll, world } = await setting(['a'])
+  for (let i = 0; i < 5; i++) of('a').breaker.fail(clock.monotonic(), clock.monotonic())
+  of('a').breakerOpenedAt = clock.monotonic()
+
+  clock.stepWall(-3_600_000)
+  world.shift(-3_600_000)
+  expect(of('a').breaker.state(clock.monotonic())).toBe('open')
+  await clock.advance(1000)
+  await poll('a', 1000)
+
+  expect(of('a').breaker.state(clock.monotonic())).toBe('closed')
 })
 
 test('what is known of an endpoint outlives a reload that leaves it as it was', async () => {

@@ -20,6 +20,8 @@ export interface World {
   poll(endpoint: Endpoint, over?: Partial<PollResult>): Promise<void>
   pollAll(over?: Partial<PollResult>): Promise<void>
   configure(networks: readonly WorldNetwork[]): void
+  /** What follows a change of the wall clock. */
+  shift(ms: number): void
 }
 
 export interface WorldNetwork {
@@ -93,6 +95,7 @@ export function createWorld(
       }
     },
     configure: (next) => configure(next, keys()),
+    shift: (ms) => poller.shift(ms),
   }
 }
 

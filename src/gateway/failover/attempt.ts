@@ -96,8 +96,9 @@ export async function attemptOn(
   const began = clock.monotonic()
   upstream.begin(began)
   const attempted = await send(upstream, request, withinMs)
-  if (settle(upstream, request.operation, attempted, began, clock.monotonic())) {
-    upstream.breakerOpenedAt = clock.now()
+  const ended = clock.monotonic()
+  if (settle(upstream, request.operation, attempted, began, ended)) {
+    upstream.breakerOpenedAt = ended
     onDoubt(upstream.key)
   }
   return attempted

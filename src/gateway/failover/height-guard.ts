@@ -95,8 +95,8 @@ export class HeightGuard {
     const { tag, height, isHead } = shown
     const shard = this.#shard
     const before = upstream.heights.of(shard)
-    if (tag === 'latest' && isHead) upstream.heights.set(shard, height, clock.now())
-    else if (tag === 'latest') upstream.heights.raise(shard, height, clock.now())
+    if (tag === 'latest' && isHead) upstream.heights.set(shard, height, clock.monotonic())
+    else if (tag === 'latest') upstream.heights.raise(shard, height, clock.monotonic())
     const lowest = isHead ? lowestAllowed(callerHeights, this.#request, shard, tag) : null
     if (lowest !== null && height < lowest) {
       this.tooLow = { tag, fell: this.tooLow?.fell === true || (tag === 'latest' && before >= lowest) }
@@ -202,7 +202,7 @@ export class HeightGuard {
     this.#deps.onAttempt?.(upstream, HEAD.name, outcomeOf(attempted, 'answer', false, probe))
     if (attempted.reply === null) return this.#probe([...failed, upstream])
     const shown = answerHeight(probe, attempted.reply)
-    if (shown !== null) upstream.heights.set(this.#shard, shown.height, this.#deps.clock.now())
+    if (shown !== null) upstream.heights.set(this.#shard, shown.height, this.#deps.clock.monotonic())
     return true
   }
 

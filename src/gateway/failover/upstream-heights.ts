@@ -1,7 +1,6 @@
 import type { Clock } from '../../clock.ts'
 import { maxBlocksIn } from '../../core/chain/block-pace.ts'
 import type { Shard } from '../../core/network.ts'
-import type { UnixMs } from '../../core/time.ts'
 import type { Board } from '../../state/board.ts'
 
 /** Estimates which endpoints of a network have reached a height, from polls, answers and the time since then. */
@@ -38,7 +37,7 @@ export function createUpstreamHeights({ network, board, clock }: UpstreamHeights
     comparedTo(shard, wanted) {
       const highest = ceiling(shard)
       const pace = blockTimeMs(shard)
-      const now = clock.now()
+      const now = clock.monotonic()
       return (heights) => {
         const height = heights.of(shard)
         if (height > highest) return BEHIND
@@ -67,15 +66,15 @@ export const BEHIND = 2
 interface UpstreamHeightsDeps {
   readonly network: string
   readonly board: Board
-  readonly clock: Pick<Clock, 'now' | 'monotonic'>
+  readonly clock: Pick<Clock, 'monotonic'>
 }
 
-/** The latest known height of one endpoint on each shard, from its newest poll or answer. */
+/** The latest known height of one endpoint on each shard, from its newest poll or answer. Times are monotonic. */
 export class KnownHeights {
-  readonly #byShard = new Map<Shard, { height: number; at: UnixMs }>()
+  readonly #byShard = new Map<Shard, { height: number; at: number }>()
 
   /** Records the head that the endpoint reported, even if it is lower than before. */
-  set(shard: Shard, height: number, at: UnixMs): void {
+  set(shard: Shard, height: number, at: number): void {
     const known = this.#byShard.get(shard)
     if (known === undefined) this.#byShard.set(shard, { height, at })
     else {
@@ -85,12 +84,12 @@ export class KnownHeights {
   }
 
   /** Records that the endpoint has this block, and possibly later ones. */
-  raise(shard: Shard, height: number, at: UnixMs): void {
+  raise(shard: Shard, height: number, at: number): void {
     if (height > this.of(shard)) this.set(shard, height, at)
   }
 
   /** Records the head that a poll begun at `readAt` found. */
-  setPolled(shard: Shard, height: number, readAt: UnixMs): void {
+  setPolled(shard: Shard, height: number, readAt: number): void {
     const known = this.#byShard.get(shard)
     if (known === undefined || readAt >= known.at || height > known.height) this.set(shard, height, readAt)
   }
@@ -101,7 +100,7 @@ export class KnownHeights {
   }
 
   /** The height expected by now at the chain's pace. */
-  expected(shard: Shard, now: UnixMs, blockTimeMs: number): number {
+  expected(shard: Shard, now: number, blockTimeMs: number): number {
     const known = this.#byShard.get(shard)
     return known === undefined ? -1 : known.height + Math.max(0, now - known.at) / blockTimeMs
   }

@@ -1,5 +1,6 @@
 import { type Clock, repeat } from '../../clock.ts'
 import type { EndpointKey } from '../../core/endpoint.ts'
+import type { UnixMs } from '../../core/time.ts'
 import { type Health, isChainIdVerified, isOnOtherChain } from '../../core/verdict/health.ts'
 import type { Board } from '../../state/board.ts'
 import { createRetryBudget, type RetryBudget } from './retry-budget.ts'
@@ -21,8 +22,13 @@ export function createUpstreams({ board, clock, onOtherChain }: UpstreamsDeps): 
     if (health !== undefined && upstream !== undefined) learn(upstream, health, selector)
   })
 
+  /** Polls carry wall time, which the monitor corrects when the clock is set. A poll as old as an answer counts as newer. */
+  function monotonicOf(at: UnixMs): number {
+    return clock.monotonic() - Math.max(0, clock.now() - at - 1)
+  }
+
   function learn(upstream: Upstream, health: Health, selector: UpstreamSelector): void {
-    for (const { shard, height, readAt } of health.heads) upstream.heights.setPolled(shard, height, readAt)
+    for (const { shard, height, readAt } of health.heads) upstream.heights.setPolled(shard, height, monotonicOf(readAt))
     if (health.latencyMs !== null) upstream.setPolledLatency(health.latencyMs, clock.monotonic())
     // A single poll starts or stops the use of an endpoint, before the verdict changes.
     const isVerified = isChainIdVerified(health)
@@ -36,7 +42,7 @@ export function createUpstreams({ board, clock, onOtherChain }: UpstreamsDeps): 
       selector.invalidate()
     }
     const latest = health.confirmation.recent.at(-1)
-    const isNewer = health.lastPolledAt !== null && health.lastPolledAt >= upstream.breakerOpenedAt
+    const isNewer = health.lastPolledAt !== null && monotonicOf(health.lastPolledAt) >= upstream.breakerOpenedAt
     if (isNewer && health.latencyMs !== null && latest !== undefined && latest.verdict !== 'down') {
       upstream.breaker.close()
     }

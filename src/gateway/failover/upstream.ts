@@ -1,6 +1,5 @@
 import { type Endpoint, type EndpointKey, endpointKey } from '../../core/endpoint.ts'
 import type { Shard } from '../../core/network.ts'
-import type { UnixMs } from '../../core/time.ts'
 import { createAddress, type NodeAddress, type NodeLocation } from '../../nodes/address.ts'
 import { createRedact, type Redact, redactJson } from '../../nodes/redact.ts'
 import { type CircuitBreaker, createCircuitBreaker } from './circuit-breaker.ts'
@@ -22,8 +21,8 @@ export class Upstream {
   readonly rateLimit = new RateLimit()
   readonly unsupportedMethods = new UnsupportedMethods()
   inFlight = 0
-  /** On the wall clock, because a poll that began later may close the breaker. */
-  breakerOpenedAt: UnixMs = Number.NEGATIVE_INFINITY
+  /** A poll that began later may close the breaker. */
+  breakerOpenedAt = Number.NEGATIVE_INFINITY
   /** A poll has read a head, and has verified the chain id if one is configured. */
   isVerified = false
   isOnWrongNetwork = false
