@@ -176,7 +176,7 @@ export async function simulateMonth(days: number, random: () => number): Promise
   board.subscribe(({ network: of, endpoint: name, verdictChanged }) => {
     if (name === null) {
       const standing = board.network(of)?.standing
-      if (standing?.halted === true || standing?.forked === true) falseAccusations++
+      if ((standing?.haltedShards.length ?? 0) > 0 || standing?.forked === true) falseAccusations++
       return
     }
     if (!verdictChanged) return

@@ -2,10 +2,10 @@ import { type MergedVotes, mergeVotes, type Quorum } from '../core/cluster/merge
 import { type MergedStanding, mergeStandings } from '../core/cluster/merge-standings.ts'
 import { type NetworkVote, turnsAfter, type Vote, validUntil } from '../core/cluster/vote.ts'
 import type { Endpoint } from '../core/endpoint.ts'
-import type { Network } from '../core/network.ts'
+import type { Network, Shard } from '../core/network.ts'
 import type { UnixMs } from '../core/time.ts'
 import { type Health, verdictDiffers } from '../core/verdict/health.ts'
-import type { NetworkStanding } from '../state/board.ts'
+import { type NetworkStanding, standingDiffers } from '../state/board.ts'
 import type { StoredVote, WrittenVote } from '../store/cluster-tables.ts'
 import { type NetworkWord, readHealth, readNetworkWord, writeHealth } from './vote-codec.ts'
 
@@ -21,7 +21,7 @@ export function createNetworkVotes({ network, endpoints, self, earlier }: Networ
   const due = new Set<Slot>()
   /** No endpoint needs to be merged for a vote that expires before this time. */
   let recheckAt = Number.NEGATIVE_INFINITY
-  let standing: NetworkStanding = { network, heads: [], halted: false, forked: false }
+  let standing: NetworkStanding = { network, heads: [], haltedShards: [], forked: false }
   /** Start of the latest poll of ours that counts; `null` before the first. */
   let polledAt: UnixMs | null = null
 
@@ -65,7 +65,7 @@ export function createNetworkVotes({ network, endpoints, self, earlier }: Networ
       const word = readNetworkWord(vote.value)
       if (word === null) return null
       noteWord(word, vote, vote.polledAt)
-      return { network, heads: word.heads, halted: word.halts.length > 0, forked: word.fork !== null }
+      return { network, heads: word.heads, haltedShards: shardsOf(word.halts), forked: word.fork !== null }
     },
 
     merge(quorum, impaired, isAll, now, shown) {
@@ -82,7 +82,7 @@ export function createNetworkVotes({ network, endpoints, self, earlier }: Networ
       const votes = [...words.values()].map((word) => ({ ...word, isImpaired: impaired.has(word.member) }))
       const merged = mergeStandings(votes, quorum, now)
       const next = standingAfter(standing, merged)
-      if (next !== standing) shown.putStanding(next, next.halted !== standing.halted || next.forked !== standing.forked)
+      if (next !== standing) shown.putStanding(next, standingDiffers(standing, next))
       standing = next
       return merged
     },
@@ -199,9 +199,16 @@ function mergeSlot(slot: Slot, quorum: Quorum, impaired: ReadonlySet<string>, no
 
 /** The same object if nothing differs. */
 function standingAfter(before: NetworkStanding, { heads, halts, fork }: MergedStanding): NetworkStanding {
-  const halted = halts.length > 0
-  const forked = fork !== null
   const isSame = JSON.stringify(heads) === JSON.stringify(before.heads)
-  if (isSame && halted === before.halted && forked === before.forked) return before
-  return { network: before.network, heads: isSame ? before.heads : heads, halted, forked }
+  const next = {
+    network: before.network,
+    heads: isSame ? before.heads : heads,
+    haltedShards: shardsOf(halts),
+    forked: fork !== null,
+  }
+  return isSame && !standingDiffers(before, next) ? before : next
+}
+
+function shardsOf(halts: NetworkWord['halts']): readonly Shard[] {
+  return halts.map(({ shard }) => shard)
 }

@@ -5,7 +5,7 @@ import type { Endpoint } from '../core/endpoint.ts'
 import type { Network } from '../core/network.ts'
 import type { UnixMs } from '../core/time.ts'
 import { type Health, verdictDiffers } from '../core/verdict/health.ts'
-import type { WritableBoard } from '../state/board.ts'
+import { standingDiffers, type WritableBoard } from '../state/board.ts'
 import type { StoredVote, WrittenVote } from '../store/cluster-tables.ts'
 import { createNetworkVotes, type NetworkVotes, type ShownBoard } from './network-votes.ts'
 import type { NetworkWord } from './vote-codec.ts'
@@ -33,7 +33,7 @@ export function createVotes({ self, local, shown, standingOf, onMerged }: VotesD
     const standing = voted.readStanding(vote)
     const before = local.network(vote.network)?.standing
     if (!isOfOurVantage || standing === null || before === undefined) return
-    local.putStanding(standing, standing.halted !== before.halted || standing.forked !== before.forked)
+    local.putStanding(standing, standingDiffers(before, standing))
   }
 
   return {

@@ -10,7 +10,8 @@ export function othersOf(
   statesOf: (network: string) => StateCounts,
 ): string {
   if (network === undefined || closedAt !== null) return ''
-  const { halted, forked } = network.standing
+  const { haltedShards, forked } = network.standing
+  const halted = haltedShards.length > 0
   if (cause === 'outage')
     return `${count(affected.length, 'endpoint')} ${sharedBy(provider)} failed together: ${named(affected, MOST_NAMED)}.`
   if (endpoint === null)

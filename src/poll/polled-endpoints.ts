@@ -79,8 +79,8 @@ export function createPolledEndpoints({ observer, clock, owns }: PolledEndpoints
     /** Continues from an earlier run; `null` if the endpoint is unknown, or what was saved cannot be read. */
     continueFrom,
 
-    /** The chain had halted, on these shards if they are known. Call it when its heads are restored. */
-    restoreHalt(network: string, shards?: readonly Shard[]): void {
+    /** The chain had halted on these shards. Call it when its heads are restored. */
+    restoreHalt(network: string, shards: readonly Shard[]): void {
       byNetwork.get(network)?.entries[0]?.view.restoreHalt(clock.now(), shards)
     },
 

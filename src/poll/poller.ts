@@ -5,14 +5,14 @@ import type { ObservedPoll, Observer } from '../core/observer/observer.ts'
 import { isAnswered, type PollResult, type ShardHead } from '../core/poll-result.ts'
 import type { UnixMs } from '../core/time.ts'
 import { waitMs } from '../core/verdict/assess.ts'
-import { severity, type Verdict } from '../core/verdict/condition.ts'
+import type { Verdict } from '../core/verdict/condition.ts'
 import { type Health, stateAt, verdictDiffers } from '../core/verdict/health.ts'
 import { isLivenessUnsettled } from '../core/verdict/liveness.ts'
 import type { NetworkFork, NetworkReference } from '../core/verdict/network-chains.ts'
 import type { ChainEvent, NetworkView } from '../core/verdict/network-view.ts'
 import { type Log, placeOf } from '../log.ts'
 import type { Prober } from '../nodes/probe.ts'
-import type { WritableBoard } from '../state/board.ts'
+import { standingDiffers, type WritableBoard } from '../state/board.ts'
 import type { IncidentRecord, SavedHealth, Store } from '../store/store.ts'
 import type { IncidentRecorder } from './incident-recorder.ts'
 import { createPendingPolls } from './pending-polls.ts'
@@ -35,7 +35,7 @@ export function createPoller(deps: PollerDeps): Poller {
       else judge(poll, validity)
     },
     onWaiting(_key, { entry }) {
-      const isConfirmed = isDown(entry)
+      const isConfirmed = entry.view.health(entry.name)?.verdict === 'down'
       const witness = isConfirmed && endpoints.isWitnessedSoon(entry) ? null : endpoints.witnessFor(entry)
       if (witness === null) return
       // However long a node is down, its witness is polled at the witness's own pace, as is one that may be failing itself.
@@ -119,7 +119,7 @@ export function createPoller(deps: PollerDeps): Poller {
       endpoints.renew(name)
       endpoints.continueAll(name, saved, (endpoint) => board.entry(name, endpoint)?.health)
       forgetRemoved(endpointsIn(saved), clock.now())
-      if (board.network(name)?.standing.halted) endpoints.restoreHalt(name)
+      endpoints.restoreHalt(name, board.network(name)?.standing.haltedShards ?? [])
     },
 
     leave: endpoints.renew,
@@ -271,18 +271,15 @@ function putNetworkState(view: NetworkView, now: UnixMs, { board, recorder, log 
   const before = onBoard.standing
   const heads = view.references(now)
   const halts = view.halts(now)
-  const halted = halts.length > 0
   const forked = view.isForked()
   recorder.standing(view, halts, () => onBoard.endpoints, now)
-  const changed = halted !== before.halted || forked !== before.forked
+  const next = { haltedShards: halts.map(({ shard }) => shard), forked }
+  const changed = standingDiffers(before, next)
   if (!changed && heads === before.heads) return
-  board.putStanding({ ...before, heads, halted, forked }, changed)
-  if (halted !== before.halted) log.warn({ network: name }, halted ? 'network halted' : 'network resumed')
+  board.putStanding({ ...before, ...next, heads }, changed)
+  const [wasHalted, halted] = [before, next].map(({ haltedShards }) => haltedShards.length > 0)
+  if (halted !== wasHalted) log.warn({ network: name }, halted ? 'network halted' : 'network resumed')
   if (forked !== before.forked) log.warn({ network: name }, forked ? 'network forked' : 'network fork resolved')
-}
-
-function isDown({ name, view }: PolledEndpoint): boolean {
-  return severity(view.health(name)?.verdict ?? 'up') === severity('down')
 }
 
 function logVerdict(log: Log, before: Verdict | null, health: Health): void {

@@ -85,7 +85,7 @@ export function createBoard({ countsChanges = true } = {}): WritableBoard {
           return entry
         })
         const standing = byName.get(network.name)?.standing
-        return { standing: { ...(standing ?? { heads: [], halted: false, forked: false }), network }, endpoints }
+        return { standing: { ...(standing ?? { heads: [], haltedShards: [], forked: false }), network }, endpoints }
       })
       byName = new Map(entries.map((entry) => [entry.standing.network.name, entry]))
       for (const name of byName.keys()) notify({ network: name, endpoint: null, verdictChanged: true })
@@ -161,9 +161,17 @@ export interface NetworkStanding {
   readonly network: Network
   /** One for each shard that has a reference head, in the configured order. */
   readonly heads: readonly ReferenceHead[]
-  readonly halted: boolean
+  readonly haltedShards: readonly Shard[]
   readonly forked: boolean
 }
+
+/** Whether the network is halted or forked, on any shard, otherwise than before. */
+export function standingDiffers(a: HaltsAndFork, b: HaltsAndFork): boolean {
+  if (a.forked !== b.forked || a.haltedShards.length !== b.haltedShards.length) return true
+  return !a.haltedShards.every((shard) => b.haltedShards.includes(shard))
+}
+
+type HaltsAndFork = Pick<NetworkStanding, 'haltedShards' | 'forked'>
 
 export interface BoardEntry {
   readonly key: EndpointKey
@@ -197,8 +205,8 @@ export function knownStanding({ standing, endpoints }: BoardNetwork, now: UnixMs
       health.heads.some((head) => (shard === undefined || head.shard === shard) && headHolds(head, health, now)),
     )
   if (!isKnown()) return UNKNOWN_STANDING
-  const { heads, halted, forked } = standing
-  return { heads: heads.filter(({ shard }) => isKnown(shard)), halted, forked }
+  const { heads, haltedShards, forked } = standing
+  return { heads: heads.filter(({ shard }) => isKnown(shard)), halted: haltedShards.length > 0, forked }
 }
 
 export interface KnownStanding extends Pick<NetworkStanding, 'heads'> {

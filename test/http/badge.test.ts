@@ -144,7 +144,7 @@ describe('a badge', () => {
       await world.pollAll()
       const network = world.board.network('avalanche')
       if (network === undefined) throw new Error('no network')
-      world.board.putStanding({ ...network.standing, halted: true }, true)
+      world.board.putStanding({ ...network.standing, haltedShards: [null] }, true)
 
       const badge = await server.inject('/badge/avalanche/own-1.svg?type=lag')
 
@@ -158,7 +158,7 @@ describe('a badge', () => {
     await world.pollAll()
     const network = world.board.network('avalanche')
     if (network === undefined) throw new Error('no network')
-    world.board.putStanding({ ...network.standing, halted: true }, true)
+    world.board.putStanding({ ...network.standing, haltedShards: [null] }, true)
 
     for (let poll = 0; poll < 4; poll++) {
       await clock.advance(OWN.intervalMs)

@@ -96,7 +96,7 @@ describe.runIf(hasChromium)('an embedded network in Chromium', () => {
     const setting = setUp({ realClock: systemClock, networks: [{ network: of, endpoints }], ...TOKEN })
     await setting.world.pollAll()
     const standing = setting.world.board.network('ethereum')?.standing
-    if (standing !== undefined) setting.world.board.putStanding({ ...standing, halted: true }, true)
+    if (standing !== undefined) setting.world.board.putStanding({ ...standing, haltedShards: [null] }, true)
     const address = await serve(setting)
     const height = embedHeight(many)
 

@@ -296,7 +296,7 @@ describe('/api/v1/status', () => {
     const before = await read(server, '/api/v1/status', StatusView)
     await world.pollAll()
     for (const { standing } of world.board.networks())
-      world.board.putStanding({ ...standing, forked: true, halted: true }, true)
+      world.board.putStanding({ ...standing, forked: true, haltedShards: [null] }, true)
     const known = await read(server, '/api/v1/status', StatusView)
 
     await clock.advance(60_000)

@@ -248,7 +248,7 @@ describe('the chain of a network', () => {
     await world.pollAll()
     measureBlocks(world, { branches: 2, blockTimeMs: 2125 })
     for (const { standing } of world.board.networks()) {
-      world.board.putStanding({ ...standing, forked: true, halted: true }, true)
+      world.board.putStanding({ ...standing, forked: true, haltedShards: [null] }, true)
     }
 
     const text = await metrics.render()
@@ -279,7 +279,7 @@ describe('what is unknown of a network', () => {
     const { clock, metrics, world } = setUp()
     await world.pollAll()
     for (const { standing } of world.board.networks())
-      world.board.putStanding({ ...standing, forked: true, halted: true }, true)
+      world.board.putStanding({ ...standing, forked: true, haltedShards: [null] }, true)
     const outcome = bad({ kind: 'local-resources', code: 'EMFILE' })
 
     await world.poll(own, { liveness: outcome, heads: [{ shard: null, outcome }] })

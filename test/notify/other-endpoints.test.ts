@@ -42,7 +42,7 @@ test('an endpoint that is down from some places only is not blamed, until it is 
   const of = (...conditions: IncidentCondition[]) =>
     othersOf(
       incident({ network: 'ethereum', endpoint: 'a', conditions }),
-      { standing: { network: network(), heads: [], halted: false, forked: false } },
+      { standing: { network: network(), heads: [], haltedShards: [], forked: false } },
       () => ({
         counts: { up: 1, degraded: 0, down: 1, maintenance: 0, unknown: 0 },
         states: new Map([

@@ -326,6 +326,38 @@ describe('a network that another daemon has polled', () => {
     expect(second.entry().health.confirmation.badSince).toBe(first.entry().health.confirmation.badSince)
   })
 
+  test('is halted on those shards only on which it was before', async () => {
+    const endpoints = [endpoint('own', { shards: [0, 1] }), endpoint('other', { shards: [0, 1] })]
+    const [first, second] = [house(endpoints), house(endpoints)]
+    const heights = (onShard0: number): Answer => ({
+      heads: [
+        { shard: 0, outcome: good(head(onShard0, first.clock.now())) },
+        { shard: 1, outcome: good(head(500, first.clock.now())) },
+      ],
+    })
+    async function pollBoth({ poll }: ReturnType<typeof house>, rounds: readonly number[]) {
+      for (const round of rounds) {
+        await poll(heights(1000 + round), 'ethereum/own')
+        await poll(heights(1000), 'ethereum/other')
+      }
+    }
+    const codes = ({ entry }: ReturnType<typeof house>) => entry('other').health.conditions.map(({ code }) => code)
+    await pollBoth(first, [0, 1, 2, 3, 4, 5, 6, 7])
+    expect(codes(first)).toContain('stalled')
+    expect(first.poller.standing('ethereum')?.halts).toMatchObject([{ shard: 1 }])
+    first.poller.save('ethereum')
+    const saved = first.kept.saved.slice(-2)
+    for (const { name } of endpoints) second.board.put(first.entry(name).health, true)
+    second.board.putStanding(first.board.network('ethereum')!.standing, true)
+    await second.clock.advance(first.clock.now() - second.clock.now())
+
+    second.poller.adopt('ethereum', saved)
+    await pollBoth(second, [8, 9])
+
+    expect(codes(second)).toContain('stalled')
+    expect(second.poller.standing('ethereum')?.halts).toMatchObject([{ shard: 1 }])
+  })
+
   test('is forgotten when it polls it again: a poll in flight does not count', async () => {
     const { poller, poll, at, kept, entry } = house()
     await poll(at(1000))

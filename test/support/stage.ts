@@ -490,7 +490,7 @@ export function createStage(options: StageOptions = {}): Stage {
     state: (key) => shownState(entryOf(key), clock.now()),
     codes: (key) => entryOf(key).health.conditions.map(({ code }) => code),
     message: (key, code) => entryOf(key).health.conditions.find((condition) => condition.code === code)?.message,
-    halted: (name) => board.network(name)?.standing.halted ?? false,
+    halted: (name) => (board.network(name)?.standing.haltedShards ?? []).length > 0,
     forked: (name) => board.network(name)?.standing.forked ?? false,
     incidents: () => [...told.values()].sort((a, b) => a.openedAt - b.openedAt),
     open: () => incidents.open(),

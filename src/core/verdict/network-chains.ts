@@ -20,8 +20,8 @@ export interface NetworkChains {
   isForked(): boolean
   /** The fork of the first forked shard; `null` if there is none. Slow on large networks. */
   fork(): NetworkFork | null
-  /** The chain had halted, on these shards if they are known. Call it when the heads of an earlier run are restored. */
-  restoreHalt(now: UnixMs, shards?: readonly Shard[]): void
+  /** The chain had halted on these shards. Call it when the heads of an earlier run are restored. */
+  restoreHalt(now: UnixMs, shards: readonly Shard[]): void
   shift(ms: number): void
 }
 
@@ -168,7 +168,7 @@ export function createNetworkChains(
     },
 
     restoreHalt(now, shards) {
-      for (const [shard, chain] of chains) if (shards?.includes(shard) !== false) chain.restoreHalt(now)
+      for (const shard of shards) chains.get(shard)?.restoreHalt(now)
     },
 
     shift(ms) {
