@@ -1,10 +1,10 @@
+import { isObject, parseJson } from '../core/json.ts'
 import type { Shard } from '../core/network.ts'
 import type { Liveness } from '../core/poll-result.ts'
 import type { Chain, ChainMemory, ChainTarget, Inquiry, NodeAnswer, Reading } from './chain.ts'
 import { evmBlockHash, evmChainId, evmHead } from './ethereum.ts'
 import { readHealthReply } from './health-reply.ts'
 import { type Call, createCall, fail, isRefusal, isUnknownMethod, readEnvelope, statusFailure } from './json-rpc.ts'
-import { isObject, parseJson } from './parse.ts'
 import { isRefused, noteAnswer, noteRefusal, notOffered } from './questions.ts'
 
 /** avalanchego: the health API for liveness, a chain's own JSON-RPC (usually the C-Chain's) for the head. */

@@ -1,4 +1,5 @@
 import { describeFailure, type Failure, isWithoutRoute } from '../core/failure.ts'
+import { isObject, type JsonObject, parseJson } from '../core/json.ts'
 import {
   CONSENSUS_HEALTH,
   type ConsensusReport,
@@ -9,7 +10,6 @@ import {
 } from '../core/poll-result.ts'
 import type { ChainMemory, ConsensusAnswer, Inquiry, NodeAnswer, NodeRequest, Reading } from './chain.ts'
 import { fail, malformed, statusFailure } from './json-rpc.ts'
-import { isObject, type JsonObject, parseJson } from './parse.ts'
 import {
   type Answer,
   ask,

@@ -1,3 +1,4 @@
+import { isObject, parseJson } from '../core/json.ts'
 import type { Shard } from '../core/network.ts'
 import type { Head, Liveness, NodeCheck, NodeClient, SyncReport } from '../core/poll-result.ts'
 import { beaconConsensus } from './beacon.ts'
@@ -21,7 +22,7 @@ import {
   readResultOrError,
   statusFailure,
 } from './json-rpc.ts'
-import { isObject, LATEST_TIME_MS, parseJson, readClient, readHash, readQuantity, safeCount } from './parse.ts'
+import { LATEST_TIME_MS, readClient, readHash, readQuantity, safeCount } from './parse.ts'
 import { ASK_AGAIN_MS, ask, askClient, endingFailure, markUnhealthy, type Question, valueOf } from './questions.ts'
 import { resultText } from './recent-blocks.ts'
 

@@ -1,8 +1,9 @@
+import { isObject, type JsonObject } from '../core/json.ts'
 import { type Liveness, MAX_CHECKS, type NodeCheck } from '../core/poll-result.ts'
 import type { UnixMs } from '../core/time.ts'
 import type { NodeAnswer, Reading } from './chain.ts'
 import { malformed } from './json-rpc.ts'
-import { isObject, type JsonObject, parseGoDuration, printable, readTimestamp, safeCount } from './parse.ts'
+import { parseGoDuration, printable, readTimestamp, safeCount } from './parse.ts'
 
 /** Reads avalanchego's `APIReply` of all generations: go-sundheit's (to v1.7.3) and its own. */
 export function readHealthReply(reply: unknown, answer: NodeAnswer): Reading<Liveness> {

@@ -1,8 +1,9 @@
+import { isObject } from '../core/json.ts'
 import type { Family, Shard } from '../core/network.ts'
 import type { ChainMemory, Conversation } from './chain.ts'
 import { createCall, malformed, readResult } from './json-rpc.ts'
 import { get, readData } from './multiversx-envelope.ts'
-import { isObject, readQuantity, safeCount } from './parse.ts'
+import { readQuantity, safeCount } from './parse.ts'
 
 /** The families that a URL may belong to, in the order in which they are tried. */
 export function candidatesOf(url: URL, family: Family | null): readonly Candidate[] {

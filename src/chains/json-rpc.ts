@@ -1,7 +1,8 @@
 import type { Failure } from '../core/failure.ts'
+import { isObject, parseJson } from '../core/json.ts'
 import { RATE_LIMIT_CODES, RATE_LIMIT_WORDS } from '../core/routing/retry-policy.ts'
 import type { ChainMemory, NodeAnswer, NodeRequest, Reading } from './chain.ts'
-import { isObject, parseJson, printable } from './parse.ts'
+import { printable } from './parse.ts'
 
 /** A JSON-RPC 2.0 call: the request, and the id that its response must carry. */
 export interface Call {

@@ -1,8 +1,9 @@
+import { isObject, parseJson } from '../core/json.ts'
 import type { Shard } from '../core/network.ts'
 import { RATE_LIMIT_CODES } from '../core/routing/retry-policy.ts'
 import type { ChainTarget, NodeAnswer, NodeRequest, Reading } from './chain.ts'
 import { fail, malformed, statusFailure } from './json-rpc.ts'
-import { isObject, parseJson, printable } from './parse.ts'
+import { printable } from './parse.ts'
 
 /** The `data` of the envelope `{ data, error, code }`. Its error is more precise than the HTTP status. */
 export function readData(answer: NodeAnswer): Reading<unknown> {

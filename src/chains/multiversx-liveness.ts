@@ -1,9 +1,10 @@
+import { isObject, type JsonObject } from '../core/json.ts'
 import type { Shard } from '../core/network.ts'
 import type { Liveness, NodeCheck, SyncReport } from '../core/poll-result.ts'
 import type { ChainMemory, ChainTarget, Inquiry, NodeAnswer, Reading } from './chain.ts'
 import { fail, malformed } from './json-rpc.ts'
 import { get, readData, shardPath } from './multiversx-envelope.ts'
-import { isObject, type JsonObject, readClient, safeCount } from './parse.ts'
+import { readClient, safeCount } from './parse.ts'
 import { ask, endingFailure, markUnhealthy, type Question, valueOf } from './questions.ts'
 
 /** Reads an observer's metrics. A proxy tells the status of its shards, and nothing about itself. */

@@ -1,10 +1,11 @@
+import { isObject } from '../core/json.ts'
 import type { Shard } from '../core/network.ts'
 import type { Head } from '../core/poll-result.ts'
 import type { Chain, ChainMemory, ChainTarget, Conversation, Reading } from './chain.ts'
 import { malformed } from './json-rpc.ts'
 import { get, readData, shardPath } from './multiversx-envelope.ts'
 import { multiversxLiveness } from './multiversx-liveness.ts'
-import { isObject, LATEST_TIME_MS, safeCount } from './parse.ts'
+import { LATEST_TIME_MS, safeCount } from './parse.ts'
 
 /** MultiversX: REST, one chain per shard, served by a proxy for all shards or by an observer for one shard. */
 export const multiversx: Chain = {

@@ -2,21 +2,6 @@ import type { NodeClient } from '../core/poll-result.ts'
 import type { UnixMs } from '../core/time.ts'
 import type { ChainMemory } from './chain.ts'
 
-/** Parses JSON from a node; `undefined` if it is not JSON (valid JSON is never `undefined`). */
-export function parseJson(text: Buffer): unknown {
-  try {
-    return JSON.parse(text.toString())
-  } catch {
-    return undefined
-  }
-}
-
-export type JsonObject = Readonly<Record<string, unknown>>
-
-export function isObject(value: unknown): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
-
 /** A safe integer from 0 on; `null` for anything else. */
 export function safeCount(value: unknown): number | null {
   return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : null

@@ -5,6 +5,7 @@ import type * as z from 'zod'
 import { urlOf } from '../config/addresses.ts'
 import type { Environment } from '../config/interpolate.ts'
 import type { Config } from '../config/resolve.ts'
+import { parseJson } from '../core/json.ts'
 import { printable } from '../http/plain-text.ts'
 import { ProblemView } from '../http/wire-common.ts'
 import { readConfig } from './check-config.ts'
@@ -46,7 +47,7 @@ export async function askDaemon<T>(
     const text = await answer.body.text()
     if (answer.statusCode === 401) return fail(`the daemon at ${url} has another server.token than this configuration`)
     const isGood = answer.statusCode < 400
-    const read = (isGood ? ask.shape : ProblemView).safeParse(parsed(text))
+    const read = (isGood ? ask.shape : ProblemView).safeParse(parseJson(text))
     if (!read.success) return fail(`what answers at ${url} is not this version of Heartline`)
     if (isGood) {
       io.out(then(read.data as T))
@@ -90,12 +91,4 @@ function connectorFor(tls: Config['server']['tls']): buildConnector.connector {
       socket.destroy()
       callback(new OtherCertificate(), null)
     })
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
 }

@@ -3,11 +3,12 @@ import { readFileSync, statSync } from 'node:fs'
 import { dirname, resolve as resolvePath } from 'node:path'
 import type * as z from 'zod'
 import { systemClock } from '../clock.ts'
+import { isObject } from '../core/json.ts'
 import { humanDuration } from '../core/time.ts'
 import { exposedSecrets } from './exposed-secrets.ts'
 import { type Environment, interpolate } from './interpolate.ts'
 import { parseYaml } from './parse-yaml.ts'
-import { formatPath, isMapping, type Problem } from './problem.ts'
+import { formatPath, type Problem } from './problem.ts'
 import type { Config } from './resolve.ts'
 import { leastLeaseMs, resolve } from './resolve.ts'
 import { checkRules } from './rules.ts'
@@ -50,7 +51,7 @@ export function configFromObject(
   const draft = parsed.success ? parsed.data : (salvage(ConfigFile, raw) ?? {})
   const misread = parsed.success ? [] : parsed.error.issues.flatMap(describe)
   const rules = checkRules(draft, {
-    gatewayListenGiven: isMapping(raw) && isMapping(raw['gateway']) && 'listen' in raw['gateway'],
+    gatewayListenGiven: isObject(raw) && isObject(raw['gateway']) && 'listen' in raw['gateway'],
     wrong: new Set([...filled.problems, ...misread].map(({ path }) => path)),
   })
   const tls = readTlsFiles(draft, baseDir, systemClock.now())
@@ -112,16 +113,16 @@ function errorCode(error: unknown): string {
 
 /** A section whose keys are all commented out counts as not given. */
 function withoutEmptySections(value: unknown): unknown {
-  if (!isMapping(value)) return value
+  if (!isObject(value)) return value
   return Object.fromEntries(Object.entries(value).filter(([, section]) => section !== null))
 }
 
 function override(value: unknown, { admin, logLevel }: Overrides): unknown {
-  if (!isMapping(value)) return value
+  if (!isObject(value)) return value
   const changed = { ...value }
   const put = (section: string, key: string, given: unknown) => {
     const keys = changed[section] ?? {}
-    if (given !== undefined && isMapping(keys)) changed[section] = { ...keys, [key]: given }
+    if (given !== undefined && isObject(keys)) changed[section] = { ...keys, [key]: given }
   }
   put('gateway', 'admin', admin)
   put('log', 'level', logLevel)

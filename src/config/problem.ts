@@ -26,7 +26,3 @@ export function formatPath(path: Path): string {
     return `${text}${text === '' ? '' : '.'}${safeKey(piece) ?? '*'}`
   }, '')
 }
-
-export function isMapping(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-}

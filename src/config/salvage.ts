@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { isMapping } from './problem.ts'
+import { isObject } from '../core/json.ts'
 
 /** A value without its invalid parts. Rules across keys run on it, so that all problems are reported at once. */
 export type Draft<T> = T extends readonly (infer Item)[]
@@ -19,7 +19,7 @@ function rescue(schema: z.core.$ZodType, value: unknown): unknown {
   const whole = z.safeParse(schema, value)
   if (whole.success) return whole.data
   const inner = unwrap(schema)
-  if (inner instanceof z.ZodObject && isMapping(value)) {
+  if (inner instanceof z.ZodObject && isObject(value)) {
     const shape = inner.shape as Record<string, z.core.$ZodType>
     return Object.fromEntries(Object.entries(shape).map(([key, item]) => [key, rescue(item, value[key])]))
   }

@@ -1,3 +1,4 @@
+import { isObject, parseJson } from '../core/json.ts'
 import type { Shard } from '../core/network.ts'
 import type { Need } from '../core/routing/operation.ts'
 import type { ChainRollbacks } from './chain-rollbacks.ts'
@@ -224,13 +225,10 @@ function decimalOf(text: Buffer, name: Buffer): number | null {
 function blockNonceOf(text: Buffer): number | null {
   if (text.includes(BLOCK_NONCE)) return decimalOf(text, BLOCK_NONCE)
   if (text.length > 1_048_576 || !text.includes('"nonce"')) return null
-  try {
-    const nonce = (JSON.parse(text.toString()) as { data?: { block?: { nonce?: unknown } | null } | null } | null)?.data
-      ?.block?.nonce
-    return typeof nonce === 'number' && nonce >= 0 ? safe(nonce) : null
-  } catch {
-    return null
-  }
+  const envelope = parseJson(text)
+  const data = isObject(envelope) ? envelope.data : null
+  const nonce = isObject(data) && isObject(data.block) ? data.block.nonce : null
+  return typeof nonce === 'number' && nonce >= 0 ? safe(nonce) : null
 }
 
 function safe(height: number): number | null {

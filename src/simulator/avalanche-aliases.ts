@@ -1,4 +1,5 @@
-import { type CallResult, failure, isObject, success } from './json-rpc.ts'
+import { isObject } from '../core/json.ts'
+import { type CallResult, failure, success } from './json-rpc.ts'
 
 /** In bytes; avalanchego checks nothing else. */
 const MAX_ALIAS_BYTES = 512

@@ -1,9 +1,10 @@
+import { isObject } from '../core/json.ts'
 import { type Answer, type Family, json, mediaType, type Request, type Situation, text } from './answer.ts'
 import { badArgument, createAliases, upperFirst } from './avalanche-aliases.ts'
 import { type Generation, type HealthReply, type HealthScope, healthReply } from './avalanche-health.ts'
 import { digest } from './chain.ts'
 import { createEvm } from './evm.ts'
-import { answerEvm, type Call, failure, isObject, success } from './json-rpc.ts'
+import { answerEvm, type Call, failure, success } from './json-rpc.ts'
 
 export interface AvalancheOptions {
   readonly family: 'avalanche'

@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import * as z from 'zod'
+import { parseJson } from '../core/json.ts'
 import type { Shard } from '../core/network.ts'
 import type { Answer, Request } from './answer.ts'
 import type { SimulatedChain } from './chain.ts'
@@ -76,9 +77,9 @@ function status({ name, family, chain, shards, faults, view }: ControlDeps) {
 }
 
 function inject(body: string, deps: ControlDeps): Answer {
-  const parsed = parse(body)
-  if (!parsed.ok) return problem(400, 'The body is not JSON')
-  const request = readFaultRequest(parsed.value)
+  const parsed = parseJson(body)
+  if (parsed === undefined) return problem(400, 'The body is not JSON')
+  const request = readFaultRequest(parsed)
   if (!request.ok) return problem(422, 'Invalid fault', { problems: request.problems, kinds: FAULT_KINDS })
   const problems = misfits(request.fault, deps)
   if (problems.length > 0) return problem(422, 'The fault does not fit this node', { problems })
@@ -116,23 +117,15 @@ function heal(name: string | undefined, deps: ControlDeps): Answer {
 }
 
 function mine(body: string, deps: ControlDeps): Answer {
-  const parsed = body === '' ? { ok: true, value: {} } : parse(body)
-  if (!parsed.ok) return problem(400, 'The body is not JSON')
-  const request = Mine.safeParse(parsed.value)
+  const parsed = body === '' ? {} : parseJson(body)
+  if (parsed === undefined) return problem(400, 'The body is not JSON')
+  const request = Mine.safeParse(parsed)
   if (!request.success) {
     const problems = request.error.issues.map(({ path, message }) => `${path.join('.') || 'body'}: ${message}`)
     return problem(422, 'Invalid number of blocks', { problems })
   }
   deps.chain.mine(request.data.blocks)
   return ok(status(deps))
-}
-
-function parse(body: string): { readonly ok: boolean; readonly value?: unknown } {
-  try {
-    return { ok: true, value: JSON.parse(body) }
-  } catch {
-    return { ok: false }
-  }
 }
 
 function ok(value: unknown, status = 200): Answer {

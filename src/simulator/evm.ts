@@ -1,7 +1,8 @@
+import { isObject } from '../core/json.ts'
 import type { Situation } from './answer.ts'
 import type { Block } from './chain.ts'
 import { createEvmBlocks, type EvmBlocksOptions } from './evm-block.ts'
-import { type CallResult, failure, isObject, success } from './json-rpc.ts'
+import { type CallResult, failure, success } from './json-rpc.ts'
 
 /** The JSON-RPC methods of an EVM node, for Ethereum and for Avalanche's C-Chain. */
 export type EvmMethods = (method: string, params: unknown, situation: Situation) => CallResult

@@ -1,10 +1,10 @@
 import { Readable } from 'node:stream'
 import { gzipSync } from 'node:zlib'
+import { isObject, parseJson } from '../core/json.ts'
 import { type Answer, text } from './answer.ts'
 import { digest } from './chain.ts'
 import type { BadHeight } from './fault.ts'
 import type { FaultSet } from './fault-set.ts'
-import { isObject } from './json-rpc.ts'
 import { envelope } from './multiversx.ts'
 
 /** An answer after the faults that change its content. */
@@ -84,12 +84,8 @@ function jsonRpcError(answer: Answer, status: number, code: number, message: str
 }
 
 function idText(body: string): string {
-  try {
-    const parsed: unknown = JSON.parse(body)
-    return isObject(parsed) ? JSON.stringify(parsed.id ?? null) : 'null'
-  } catch {
-    return 'null'
-  }
+  const parsed = parseJson(body)
+  return isObject(parsed) ? JSON.stringify(parsed.id ?? null) : 'null'
 }
 
 const BAD_QUANTITIES: Record<BadHeight, string> = {

@@ -1,3 +1,4 @@
+import { isObject, type JsonObject, parseJson } from '../core/json.ts'
 import { type Answer, json, mediaType, type Request, text } from './answer.ts'
 
 export type CallResult =
@@ -26,12 +27,8 @@ export function answerEvm(request: Request, call: Call, { emptyStatus }: { reado
 }
 
 function answerText(body: string, call: Call): unknown {
-  let parsed: unknown
-  try {
-    parsed = JSON.parse(body)
-  } catch {
-    return errorReply(null, -32700, 'parse error')
-  }
+  const parsed = parseJson(body)
+  if (parsed === undefined) return errorReply(null, -32700, 'parse error')
   if (!Array.isArray(parsed)) return answerOne(parsed, call)
   if (parsed.length === 0) return errorReply(null, -32600, 'empty batch')
   if (parsed.length > BATCH_LIMIT) return errorReply(null, -32600, 'batch too large')
@@ -50,14 +47,10 @@ function answerOne(entry: unknown, call: Call): unknown {
   return outcome.ok ? { jsonrpc: '2.0', id, result: outcome.result } : errorReply(id, outcome.code, outcome.message)
 }
 
-function idOf({ id }: Record<string, unknown>): string | number | null {
+function idOf({ id }: JsonObject): string | number | null {
   return typeof id === 'string' || typeof id === 'number' ? id : null
 }
 
 function errorReply(id: string | number | null, code: number, message: string) {
   return { jsonrpc: '2.0', id, error: { code, message } }
-}
-
-export function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

@@ -1,4 +1,5 @@
 import type { Clock } from '../clock.ts'
+import { parseJson } from '../core/json.ts'
 import { type AliasRecord, STALE_REASONS } from '../core/routing/alias.ts'
 import type { Log } from '../log.ts'
 import type { Call, QueryCalls, Reply, StateCalls } from './engine.ts'
@@ -24,7 +25,7 @@ export function createReads({ read, readState, clock, log }: ReadsDeps) {
     async savedHealth() {
       const saved = valueOf(await readState('saved-health'), 'the saved health of endpoints')
       return saved.flatMap(({ endpoint, at, json }) => {
-        const value = parsed(json)
+        const value = parseJson(json)
         return value === undefined ? [] : [{ endpoint, at, value }]
       })
     },
@@ -113,7 +114,7 @@ export function recordOf<T extends { readonly json: string }>({
   json,
   ...record
 }: T): (Omit<T, 'json'> & { value: unknown }) | null {
-  const value = parsed(json)
+  const value = parseJson(json)
   return value === undefined ? null : { ...record, value }
 }
 
@@ -126,12 +127,4 @@ export function aliasOf({ staleAt, staleReason, ...alias }: AliasRow): AliasReco
   // A newer version may have written another reason; it only matters that there is one.
   const reason = STALE_REASONS.find((known) => known === staleReason) ?? 'lost'
   return { ...alias, stale: staleAt === null ? null : { at: staleAt, reason } }
-}
-
-function parsed(json: string): unknown {
-  try {
-    return JSON.parse(json)
-  } catch {
-    return undefined
-  }
 }

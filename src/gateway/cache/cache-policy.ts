@@ -1,3 +1,4 @@
+import { isObject, type JsonObject, parseJson } from '../../core/json.ts'
 import type { Shard } from '../../core/network.ts'
 import type { NetworkStanding } from '../../state/board.ts'
 import type { Reply, UpstreamRequest } from '../upstream-request.ts'
@@ -162,20 +163,8 @@ function readRestBlock({ operation: { name, need }, canonical }: UpstreamRequest
   return isRequested ? { kind: 'block', height } : null
 }
 
-interface RestBlock {
-  readonly nonce?: unknown
-  readonly hash?: unknown
-  readonly status?: unknown
-}
-
-function restBlockIn(body: Buffer): RestBlock | null {
-  try {
-    const envelope = JSON.parse(body.toString()) as {
-      code?: unknown
-      data?: { block?: RestBlock | null } | null
-    } | null
-    return envelope?.code === 'successful' ? (envelope.data?.block ?? null) : null
-  } catch {
-    return null
-  }
+function restBlockIn(body: Buffer): JsonObject | null {
+  const envelope = parseJson(body)
+  const data = isObject(envelope) && envelope.code === 'successful' ? envelope.data : null
+  return isObject(data) && isObject(data.block) ? data.block : null
 }

@@ -1,6 +1,7 @@
 import type { Clock } from '../../clock.ts'
 import type { EndpointKey } from '../../core/endpoint.ts'
 import { FAILURES, type Failure, isFault } from '../../core/failure.ts'
+import { isObject, parseJson } from '../../core/json.ts'
 import type { Operation, OperationName } from '../../core/routing/operation.ts'
 import type { AttemptOutcome } from '../../core/routing/request-outcome.ts'
 import {
@@ -272,22 +273,10 @@ function answered(result: AttemptResult, reply: NodeReply): Attempt {
 }
 
 function messageOf(error: Buffer): string {
-  const message = parseObject(error, LONGEST_ERROR)?.message
-  return typeof message === 'string' ? message.slice(0, LONGEST_MESSAGE) : ''
+  const value = error.length > LONGEST_ERROR ? undefined : parseJson(error)
+  return isObject(value) && typeof value.message === 'string' ? value.message.slice(0, LONGEST_MESSAGE) : ''
 }
 
 const LONGEST_MESSAGE = 512
 /** Longer errors are not parsed for their message. */
 const LONGEST_ERROR = 65_536
-
-function parseObject(text: Buffer, longest: number): Record<string, unknown> | null {
-  if (text.length > longest) return null
-  try {
-    const value: unknown = JSON.parse(text.toString())
-    return typeof value === 'object' && value !== null && !Array.isArray(value)
-      ? (value as Record<string, unknown>)
-      : null
-  } catch {
-    return null
-  }
-}
