@@ -1,5 +1,6 @@
+import { moveOf } from '../core/chain/known-heads.ts'
 import type { EndpointKey } from '../core/endpoint.ts'
-import type { Shard } from '../core/network.ts'
+import type { HeadStanding } from '../core/verdict/health.ts'
 import type { ChainEvent } from '../core/verdict/network-view.ts'
 import type { Board } from '../state/board.ts'
 
@@ -8,7 +9,7 @@ import type { Board } from '../state/board.ts'
  * them in its own polls. Returns a function that ends it.
  */
 export function followChainMoves({ board, polls, onEvent }: ChainMovesDeps): () => void {
-  const seen = new Map<EndpointKey, Map<Shard, SeenBlock>>()
+  const seen = new Map<EndpointKey, readonly HeadStanding[]>()
   return board.subscribe(({ network, endpoint }) => {
     const entry = endpoint === null ? undefined : board.entry(network, endpoint)
     if (entry === undefined) return
@@ -16,11 +17,14 @@ export function followChainMoves({ board, polls, onEvent }: ChainMovesDeps): () 
       seen.delete(entry.key)
       return
     }
+    const { heads } = entry.health
     const before = seen.get(entry.key)
-    seen.set(entry.key, new Map(entry.health.heads.map(({ shard, height, hash }) => [shard, { height, hash }])))
-    for (const head of entry.health.heads) {
-      const event = eventOf(before?.get(head.shard), head)
-      if (event !== null) onEvent(network, event)
+    seen.set(entry.key, heads)
+    for (const head of heads) {
+      const { shard } = head
+      const last = before?.find((known) => known.shard === shard)
+      const move = moveOf(last, head)
+      if (move.kind === 'regressed' || move.kind === 'reorged') onEvent(network, { ...move, shard })
     }
   })
 }
@@ -30,24 +34,4 @@ export interface ChainMovesDeps {
   /** Whether this daemon polls the network itself. */
   readonly polls: (network: string) => boolean
   readonly onEvent: (network: string, event: ChainEvent) => void
-}
-
-interface SeenBlock {
-  readonly height: number
-  readonly hash: string
-}
-
-interface NewHead extends SeenBlock {
-  readonly shard: Shard
-  readonly parentHash: string
-}
-
-function eventOf(before: SeenBlock | undefined, { shard, height, hash, parentHash }: NewHead): ChainEvent | null {
-  if (before === undefined) return null
-  if (height < before.height) return { kind: 'regressed', shard, blocks: before.height - height }
-  // Of a later head, only the parent is known.
-  const now = height === before.height ? hash : height === before.height + 1 ? parentHash : before.hash
-  return now === before.hash
-    ? null
-    : { kind: 'reorged', shard, height: before.height, hash: now, previousHash: before.hash }
 }
