@@ -176,10 +176,10 @@ function pastBlock(height: number | null): AnswerHeight | null {
   return height === null ? null : { tag: 'latest', height, isHead: false }
 }
 
-/** Without whitespace, as nodes write it. Withdrawals and transactions in a block have no member of this name. */
-const NUMBER = Buffer.from('"number":"')
-const BLOCK_NUMBER = Buffer.from('"blockNumber":"')
-const NO_BLOCK_NUMBER = Buffer.from('"blockNumber":null')
+/** Withdrawals and transactions in a block have no member of this name. */
+const NUMBER = Buffer.from('"number"')
+export const BLOCK_NUMBER = Buffer.from('"blockNumber"')
+/** Without whitespace, as nodes write it. */
 const NONCE = Buffer.from('"erd_nonce":')
 /** The nonce is the first member of a block; transactions in it have nonces too. */
 const BLOCK_NONCE = Buffer.from('"block":{"nonce":')
@@ -188,24 +188,13 @@ function isNull(result: Buffer): boolean {
   return result.length === 4 && result[0] === 0x6e
 }
 
-function quantityOf(text: Buffer, name: Buffer): number | null {
+/** The quantity of the first member of this quoted name, which cannot occur inside a string; `null` if it is none. */
+export function quantityOf(text: Buffer, name: Buffer): number | null {
   const at = text.indexOf(name)
-  if (at !== -1) return quantityAt(text, at + name.length)
-  return isNull(text) ? null : parsedQuantityOf(text, name)
-}
-
-/** Parses the answer if there may be whitespace around the colon, which nodes normally do not write. */
-function parsedQuantityOf(text: Buffer, name: Buffer): number | null {
-  // Callers poll for pending transactions, so these are not parsed each time.
-  if (name === BLOCK_NUMBER && text.includes(NO_BLOCK_NUMBER)) return null
-  const member = name.toString('latin1', 1, name.indexOf('"', 1))
-  if (text.length > 1_048_576 || !text.includes(`"${member}"`)) return null
-  try {
-    const value: unknown = (JSON.parse(text.toString()) as Record<string, unknown> | null)?.[member]
-    return typeof value === 'string' && /^0x[0-9a-fA-F]{1,14}$/.test(value) ? safe(Number(value)) : null
-  } catch {
-    return null
-  }
+  if (at === -1) return null
+  const start = at + name.length
+  const digits = /^\s*:\s*"0x([0-9a-fA-F]{1,14})"/.exec(text.toString('latin1', start, start + 40))?.[1]
+  return digits === undefined ? null : safe(Number.parseInt(digits, 16))
 }
 
 /** Reads `0x…"`. */

@@ -1,6 +1,7 @@
 import { isObject, type JsonObject, parseJson } from '../../core/json.ts'
 import type { Shard } from '../../core/network.ts'
 import type { NetworkStanding } from '../../state/board.ts'
+import { BLOCK_NUMBER, quantityOf } from '../caller-heights.ts'
 import type { Reply, UpstreamRequest } from '../upstream-request.ts'
 
 /** Whether answers to this request may be cached: not for tags, whose block changes, nor for data of a single node. */
@@ -131,25 +132,12 @@ function readResult(
     return { kind: 'block', height: need.height }
   }
   if (!result.includes(`"hash":"${requested}"`, 0, 'latin1')) return null
-  const height = quantityAfter(result, BLOCK_NUMBER)
+  const height = quantityOf(result, BLOCK_NUMBER)
   return height === null ? null : { kind: 'block', height }
 }
 
 const BRACE = 0x7b
 const QUOTE = 0x22
-/** Cannot occur inside a string, where its quotes would be escaped. A transaction has one member of this name. */
-const BLOCK_NUMBER = Buffer.from('"blockNumber":"0x')
-
-/** `null` if missing, as in a pending transaction, or not a safe integer. */
-function quantityAfter(text: Buffer, name: Buffer): number | null {
-  const found = text.indexOf(name)
-  if (found === -1) return null
-  const start = found + name.length
-  const end = text.indexOf(QUOTE, start)
-  if (end <= start || end > start + 14) return null
-  const height = Number(`0x${text.toString('latin1', start, end)}`)
-  return Number.isSafeInteger(height) ? height : null
-}
 
 /** Accepts only blocks on the chain, because MultiversX also returns reverted ones. */
 function readRestBlock({ operation: { name, need }, canonical }: UpstreamRequest, body: Buffer): CachedSubject | null {
