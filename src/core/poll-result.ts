@@ -60,6 +60,11 @@ export function reachOf(outcome: Outcome<unknown>): 'yes' | 'no' | 'dns' {
   return outcome.ok ? 'yes' : FAILURES[outcome.failure.kind].reached
 }
 
+/** How the node refused the check to limit our rate; `null` if it did not. */
+export function rateLimitOf(outcome: Outcome<unknown>): Extract<Failure, { kind: 'rate-limited' }> | null {
+  return !outcome.ok && outcome.failure.kind === 'rate-limited' ? outcome.failure : null
+}
+
 /** Whether the host was reached by at least one check. */
 export function isAnswered(result: PollResult): boolean {
   return outcomesOf(result).some((outcome) => reachOf(outcome) === 'yes')

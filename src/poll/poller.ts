@@ -2,7 +2,7 @@ import type { Clock } from '../clock.ts'
 import { type Endpoint, type EndpointKey, networkOf } from '../core/endpoint.ts'
 import { FAILURES } from '../core/failure.ts'
 import type { ObservedPoll, Observer } from '../core/observer/observer.ts'
-import { isAnswered, type PollResult, type ShardHead } from '../core/poll-result.ts'
+import { isAnswered, type PollResult, rateLimitOf, type ShardHead } from '../core/poll-result.ts'
 import type { UnixMs } from '../core/time.ts'
 import { waitMs } from '../core/verdict/assess.ts'
 import type { Verdict } from '../core/verdict/condition.ts'
@@ -247,7 +247,7 @@ function noteAnswers({ entry, result, result: { heads, liveness }, startedAt }: 
     return
   }
   // A failed check runs again with the next poll, unless the node limits our rate.
-  entry.livenessAt = liveness.ok || liveness.failure.kind === 'rate-limited' ? startedAt : null
+  entry.livenessAt = liveness.ok || rateLimitOf(liveness) !== null ? startedAt : null
 }
 
 function isUnreached({ outcome }: ShardHead): boolean {

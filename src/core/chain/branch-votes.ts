@@ -15,11 +15,11 @@ export function decisionOf<S>(
   if (largest !== null && agreeing * 2 > eligible) return largest
   const open = eligible - count
   if ((agreeing + open) * 2 > eligible) return null
-  return branches.filter((branch) => !hasLost(branch, isForked)).length > 1 ? 'split' : null
+  return branches.filter((branch) => !allForked(branch, isForked)).length > 1 ? 'split' : null
 }
 
 /** Whether all endpoints with this block are known to be on another branch than the majority. */
-export function hasLost({ reports }: Branch<unknown>, isForked: (endpoint: string) => boolean): boolean {
+export function allForked({ reports }: Branch<unknown>, isForked: (endpoint: string) => boolean): boolean {
   return reports.every(({ by }) => isForked(by.endpoint))
 }
 

@@ -7,7 +7,7 @@ import {
   type HeightReports,
   type Reporter,
 } from './block-reports.ts'
-import { decisionOf, type Fork, hasLost, isMinority, isRepeated, sidesOf } from './branch-votes.ts'
+import { allForked, decisionOf, type Fork, isMinority, isRepeated, sidesOf } from './branch-votes.ts'
 import { type CommonHeightDeps, createCommonHeight } from './common-height.ts'
 import { createDispute } from './dispute.ts'
 
@@ -113,7 +113,7 @@ export function createBranches(deps: BranchesDeps): Branches {
       if (decision === null) continue
       const [height, hash] = [siblings.height, branch.hash]
       if (decision === 'split') {
-        if (!hasLost(branch, isForked)) split ??= { height, hash }
+        if (!allForked(branch, isForked)) split ??= { height, hash }
         continue
       }
       if (split !== null && decision === branch) break

@@ -1,5 +1,5 @@
 import type { Shard, Thresholds } from '../network.ts'
-import type { Outcome, PollResult } from '../poll-result.ts'
+import { type Outcome, type PollResult, rateLimitOf } from '../poll-result.ts'
 import type { UnixMs } from '../time.ts'
 import { type ConditionCode, type Finding, isRelative, severity } from './condition.ts'
 import { conditionsOf, confirm, confirmedNow, confirmedOnly } from './confirm.ts'
@@ -72,11 +72,7 @@ function earlierFindings(
 
 function limitedShards({ heads }: PollResult): readonly Shard[] {
   if (heads.every(({ outcome }) => outcome.ok)) return NOTHING
-  return heads.filter(({ outcome }) => isLimited(outcome)).map(({ shard }) => shard)
-}
-
-function isLimited(outcome: Outcome<unknown>): boolean {
-  return !outcome.ok && outcome.failure.kind === 'rate-limited'
+  return heads.filter(({ outcome }) => rateLimitOf(outcome) !== null).map(({ shard }) => shard)
 }
 
 /**
@@ -119,7 +115,7 @@ export function waitMs(result: PollResult): number {
 }
 
 function retryAfterMs(outcome: Outcome<unknown>): number {
-  return !outcome.ok && outcome.failure.kind === 'rate-limited' ? (outcome.failure.retryAfterMs ?? 0) : 0
+  return rateLimitOf(outcome)?.retryAfterMs ?? 0
 }
 
 function laggingOf(

@@ -1,5 +1,5 @@
 import { describeFailure } from '../failure.ts'
-import type { Liveness, NodeCheck, Outcome } from '../poll-result.ts'
+import { type Liveness, type NodeCheck, type Outcome, rateLimitOf } from '../poll-result.ts'
 import type { UnixMs } from '../time.ts'
 import type { ConditionCode } from './condition.ts'
 import type { ConfirmationState } from './confirm.ts'
@@ -63,8 +63,7 @@ export const OF_LIVENESS: ReadonlySet<ConditionCode> = new Set([
 
 /** Whether the node limits the rate of liveness checks, as of the latest one. */
 export function isLivenessLimited(previous: Health, outcome: Outcome<Liveness> | null): boolean {
-  if (outcome === null) return previous.livenessLimited
-  return !outcome.ok && outcome.failure.kind === 'rate-limited'
+  return outcome === null ? previous.livenessLimited : rateLimitOf(outcome) !== null
 }
 
 /** Whether the next poll must ask again, because a condition of liveness is neither confirmed nor gone. */

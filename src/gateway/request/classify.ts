@@ -6,6 +6,7 @@ import type { ServedNetwork } from './admission.ts'
 import { isAllowed } from './allowed-methods.ts'
 import type { Caller } from './callers.ts'
 import {
+  HASH_TEXT,
   healthParams,
   noParams,
   type ReadParams,
@@ -222,14 +223,12 @@ export function readBlockNeed(method: string, params: string | null): Need {
 /** A height, a tag, a hash, or an EIP-1898 object with one of them. */
 function readBlock(block: unknown): Need {
   if (block === undefined || block === null || block === 'latest' || block === 'pending') return LATEST
-  if (typeof block === 'string') return BLOCK_HASH.test(block) ? HASH : readHeight(block)
+  if (typeof block === 'string') return HASH_TEXT.test(block) ? HASH : readHeight(block)
   if (typeof block !== 'object') return ANY
   if ('blockHash' in block && block.blockHash !== null) return HASH
   // Nodes also take a tag here.
   return 'blockNumber' in block && typeof block.blockNumber === 'string' ? readBlock(block.blockNumber) : ANY
 }
-
-const BLOCK_HASH = /^0x[0-9a-fA-F]{64}$/
 
 /** A node that has the newest block of the range has the others too. */
 function readFilter(filter: unknown): Need {

@@ -106,7 +106,7 @@ const ALIAS: Operation = { name: 'admin.alias', need: ANY, isRead: false, absenc
 
 /** An execution-apis `uint`: no leading zeros. Nodes accept capitals too. */
 const QUANTITY = /^0x(?:0|[1-9a-fA-F][0-9a-fA-F]{0,13})$/
-const HASH_TEXT = /^0x[0-9a-fA-F]{64}$/
+export const HASH_TEXT = /^0x[0-9a-fA-F]{64}$/
 
 /** Limited to 2^53 - 1, the largest exact integer. */
 function readHeight(text: string): number | null {
