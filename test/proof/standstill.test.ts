@@ -41,8 +41,8 @@ describe.concurrent('a daemon that stands still', () => {
     expect(after.observer.reasons).toContainEqual(expect.stringMatching(/^this process stood still for \d/))
     for (const node of scene.nodes) {
       const polls = scene.polls(node)
-      // One to catch up, beside the one whose turn it is.
-      expect(pollsBetween(polls, woken, woken + INTERVAL_MS)).toBeLessThanOrEqual(2)
+      // Of five missed turns one is made up for, beside the poll that was stopped on its way and the next turn.
+      expect(pollsBetween(polls, woken, woken + INTERVAL_MS)).toBeLessThanOrEqual(3)
       expect(pollsBetween(polls, woken, woken + 4 * INTERVAL_MS)).toBeGreaterThanOrEqual(3)
       // Its last result before held for two intervals.
       const within = `from=${new Date(from + 2 * INTERVAL_MS + 500).toISOString()}&to=${new Date(to).toISOString()}&step=1s`
