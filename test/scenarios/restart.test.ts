@@ -1,5 +1,7 @@
 import { describe, expect, test } from 'vitest'
+import { endpointKey } from '../../src/core/endpoint.ts'
 import type { Incident } from '../../src/core/incident/incident.ts'
+import { headHolds } from '../../src/core/verdict/health.ts'
 import { previewOf } from '../../src/gateway/failover/routing-order.ts'
 import { createRandom } from '../proof/random.ts'
 import {
@@ -530,6 +532,21 @@ describe('a reload that changes polling', () => {
       for (const name of ['a', 'b', 'c']) states.add(stage.state(`ethereum/${name}`))
     }
     expect([...states]).toEqual(['up'])
+  })
+
+  test('to a shorter interval leaves states and heads known until the next poll', async () => {
+    const stage = createStage({ networks: of(5 * MINUTE) })
+    await stage.pass(29 * MINUTE)
+    stage.reconfigure(of(INTERVAL))
+    const known = new Set<string>()
+    for (let seconds = 0; seconds < 30; seconds++) {
+      for (const { health } of stage.board.network('ethereum')?.endpoints ?? []) {
+        const isHeadKnown = health.heads.every((head) => headHolds(head, health, stage.clock.now()))
+        known.add(`${stage.state(endpointKey(health.endpoint))} ${isHeadKnown}`)
+      }
+      await stage.pass(SECOND)
+    }
+    expect([...known]).toEqual(['up true'])
   })
 
   test('to other URLs leaves states unknown until the next poll, and one that works there has recovered', async () => {

@@ -122,6 +122,41 @@ const KNOWN: Readonly<Record<string, Timeline>> = {
     ],
     seed: 2136735499,
   },
+  'a reload that halves the intervals beside a liar that climbs, before the third endpoint is polled again': {
+    networks: [
+      {
+        endpoints: 3,
+        blockTimeMs: 2000,
+        intervalsMs: [22500, 15000],
+        oneHost: true,
+        irregular: false,
+        sharded: false,
+        failAfter: 1,
+        recoverAfter: 4,
+      },
+      {
+        endpoints: 3,
+        blockTimeMs: 12000,
+        intervalsMs: [15000, 22500, 30000, 60000],
+        oneHost: false,
+        irregular: true,
+        sharded: true,
+        failAfter: 2,
+        recoverAfter: 2,
+      },
+    ],
+    episodes: [
+      {
+        kind: 'faults',
+        faults: [{ kind: 'creeping-liar', of: 0, begin: 6, polls: 26, size: 41 }],
+        stops: [],
+        halt: null,
+        replacement: null,
+        halving: { network: 0, at: 12, polls: 19 },
+      },
+    ],
+    seed: 832203382,
+  },
 }
 
 test.each(Object.entries(KNOWN))('%s', async (_, timeline) => {

@@ -30,12 +30,12 @@ export interface Node {
   readonly behind?: number | (() => number)
   /** Its head stays at this height. */
   readonly stuckAt?: number
-  /** Of several that have a height, the last. */
-  readonly branch?: Branch | (() => readonly Branch[])
+  /** Of several that have a height, the last. A function is called for every shard. */
+  readonly branch?: Branch | ((shard: Shard) => readonly Branch[])
   /** Instead of any answer. */
   readonly failure?: Failure | (() => Failure | null)
   /** Only this shard is ill; the others are well. */
-  readonly shard?: Shard
+  readonly shard?: Shard | undefined
   /** From asking to the answer, which tells how things were halfway. Beyond five seconds it is a timeout. */
   readonly latencyMs?: number | (() => number)
   readonly liveness?: (now: number) => Liveness
@@ -244,8 +244,13 @@ export function createStage(options: StageOptions = {}): Stage {
   }
 
   function hashAt(node: Node, shard: Shard, at: number): string {
-    const branches = typeof node.branch === 'function' ? node.branch() : node.branch ? [node.branch] : []
+    const { branch } = node
+    const branches = typeof branch === 'function' ? branch(shard) : branch && isIll(node, shard) ? [branch] : []
     return `0x${branches.findLast(({ from }) => at >= from)?.name ?? ''}${shard ?? ''}.${at}`
+  }
+
+  function isIll(node: Node, shard: Shard): boolean {
+    return node.shard === undefined || node.shard === shard
   }
 
   function startsOf(key: EndpointKey): number[] {
@@ -268,10 +273,10 @@ export function createStage(options: StageOptions = {}): Stage {
     const behind = typeof node.behind === 'function' ? node.behind() : (node.behind ?? 0)
     const read = of.checks.includes('head')
       ? of.shards.map((shard) => {
-          const ill = node.shard === undefined || node.shard === shard
+          const ill = isIll(node, shard)
           const at = ill ? Math.min(node.stuckAt ?? top - behind, Number.MAX_SAFE_INTEGER) : top
           const timestamp = at > top ? trueTime() : mintedAt(of.network, at)
-          const [hash, parentHash] = [hashAt(ill ? node : {}, shard, at), hashAt(ill ? node : {}, shard, at - 1)]
+          const [hash, parentHash] = [hashAt(node, shard, at), hashAt(node, shard, at - 1)]
           return { shard, ill, head: { height: at, hash, parentHash, timestamp } }
         })
       : []
@@ -291,16 +296,7 @@ export function createStage(options: StageOptions = {}): Stage {
       finishedAt: clock.now(),
       heads,
       compared:
-        node.mute === true
-          ? []
-          : wanted.map((asked) => ({
-              ...asked,
-              hash: hashAt(
-                node.shard === undefined || node.shard === asked.shard ? node : {},
-                asked.shard,
-                asked.height,
-              ),
-            })),
+        node.mute === true ? [] : wanted.map((asked) => ({ ...asked, hash: hashAt(node, asked.shard, asked.height) })),
       liveness: of.checks.includes('liveness')
         ? livenessFailure !== null
           ? bad(livenessFailure, latencyMs)

@@ -8,6 +8,8 @@ export interface TimelineNetwork {
   readonly endpoints: number
   readonly blockTimeMs: number
   readonly irregular?: boolean
+  /** Whether it is one of MultiversX, with three shards. */
+  readonly sharded?: boolean
   /** Of its endpoints in turn. */
   readonly intervalsMs: readonly number[]
   /** Whether all its endpoints are on one host. */
@@ -32,6 +34,7 @@ export const FAULTS = [
   'bad-answer',
   'wrong-network',
   'rate-limited',
+  'unhealthy',
   'slow',
   'lagging',
   'stalled',
@@ -96,6 +99,7 @@ const CODES: Record<FaultKind, readonly string[]> = {
   'bad-answer': ['bad-answer'],
   'wrong-network': ['wrong-network'],
   'rate-limited': ['rate-limited'],
+  unhealthy: ['unhealthy'],
   slow: ['slow'],
   lagging: ['lagging'],
   stalled: ['lagging', 'stalled'],
@@ -182,7 +186,7 @@ export function judge({ runs, fleet, past, outages, halts, begun }: Played): Tim
           : told.find(({ at, codes }) => at >= end && codes.length === 0)
     const count = (from: number, to: number) => polls.filter((at) => at >= from && at < to).length
     // The last poll of a daemon that ends is not judged any more, nor a failed one before it that waits for a witness.
-    const unjudged = until === null || until > run.to ? (COMPARED.has(fault.kind) ? 1 : 2) : 0
+    const unjudged = until === null || until >= run.to ? (COMPARED.has(fault.kind) ? 1 : 2) : 0
     const seen = visibleAt === null ? 0 : polls.filter((at) => at >= visibleAt && at < end).length - unjudged
     const wasKnown = known !== undefined && known.at === run.from
     const pollsToDetect = known === undefined || visibleAt === null || wasKnown ? null : count(visibleAt, known.at)
@@ -274,7 +278,12 @@ function wrongTimes({ runs, fleet, past, halts, of, seconds }: Times): string[] 
     const { fault, key } = one
     if (one.until === null || COMPARED.has(fault.kind) || CODES[fault.kind].length === 0) continue
     const parts = past.slice(0, at + 1).filter((part) => part.fault === fault)
-    const begins = parts.flatMap(({ visibleAt }) => visibleAt ?? [])
+    const begins = parts.flatMap(({ visibleAt, since, run: number }) => {
+      const { stage, from } = runs[number] as Run
+      // The first poll of a daemon may be its own fault, if no other host has answered yet.
+      const second = since === from && number > 0 ? stage.pollsOf(key)[1] : undefined
+      return visibleAt === null ? [] : second === undefined ? [visibleAt] : [visibleAt, second]
+    })
     const ended = one.until
     const lastAt = one.lastAt ?? ended - 1
     // Good polls before and after a longer pause are not in a row.

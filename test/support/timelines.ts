@@ -1,8 +1,9 @@
 import fc from 'fast-check'
 import { type EndpointKey, endpointKey } from '../../src/core/endpoint.ts'
 import type { Failure } from '../../src/core/failure.ts'
+import { METACHAIN } from '../../src/core/network.ts'
 import { createRandom } from '../proof/random.ts'
-import { THRESHOLDS } from './network.ts'
+import { liveness, nodeCheck, THRESHOLDS } from './network.ts'
 import { createStage, type Saved, type Stage, type StageNetwork } from './stage.ts'
 import {
   COMPARED,
@@ -43,6 +44,7 @@ type Episode =
       readonly stops?: readonly PlannedStop[]
       readonly halt?: PlannedHalt | null
       readonly replacement?: PlannedReplacement | null
+      readonly halving?: PlannedHalving | null
     }
   | { readonly kind: 'outage'; readonly failure: Failure; readonly polls: number }
 
@@ -68,8 +70,17 @@ interface PlannedReplacement {
   readonly depth: number
 }
 
+/** A reload halves the intervals of a network, and another one restores them. In polls of its slowest endpoint. */
+interface PlannedHalving {
+  readonly network: number
+  readonly at: number
+  readonly polls: number
+}
+
 /** Slow also where polls are a second apart. */
 const SLOW_MS = 700
+
+const SHARDS = [0, 1, METACHAIN]
 
 const NOTHING: ReadonlySet<string> = new Set()
 
@@ -98,7 +109,9 @@ export async function play(timeline: Timeline, look: (stage: Stage) => void = ()
   const changedAt = new Map<string, number>()
   const replaced = new Map<EndpointKey, { readonly at: number; readonly from: number; readonly name: string }[]>()
   const halts: Halt[] = []
-  const configured = () => timeline.networks.map((network, at) => stageNetwork(network, at, ill))
+  /** Networks of which a reload has halved the intervals. */
+  const halved = new Set<string>()
+  const configured = () => timeline.networks.map((network, at) => stageNetwork(network, at, ill, halved.has(`n${at}`)))
   let stage = createStage({ networks: configured() })
   const { world, clock } = stage
   const begun = clock.now()
@@ -135,10 +148,27 @@ export async function play(timeline: Timeline, look: (stage: Stage) => void = ()
       fault.lastAt = clock.now()
     }
     world.nodes.set(key, {
+      // What only others can show, and an answer that is bad, may be of one shard.
+      get shard() {
+        const fault = ill.get(key)?.fault
+        const isOfOne = network.sharded && fault && (COMPARED.has(fault.kind) || fault.kind === 'bad-answer')
+        return isOfOne && fault.size % 4 < SHARDS.length ? SHARDS[fault.size % 4] : undefined
+      },
       behind,
-      branch: () => {
+      liveness: (now) => {
         const fault = ill.get(key)
-        const own = fault?.fault.kind === 'forked' ? [{ from: fault.height + 1, name: `fork${fault.fault.size}` }] : []
+        const isUnhealthy = fault?.fault.kind === 'unhealthy'
+        if (isUnhealthy) fault.lastAt = clock.now()
+        if (isUnhealthy) fault.visibleAt ??= stage.pollsOf(key).at(-1) ?? null
+        return liveness(now - 1000, {
+          healthy: !isUnhealthy,
+          checks: [nodeCheck('network', { healthy: !isUnhealthy })],
+        })
+      },
+      branch: (shard) => {
+        const fault = ill.get(key)
+        const isForked = fault?.fault.kind === 'forked' && [undefined, shard].includes(world.nodes.get(key)?.shard)
+        const own = isForked ? [{ from: fault.height + 1, name: `fork${fault.fault.size}` }] : []
         return [...(replaced.get(key) ?? []).filter(({ at }) => at <= clock.now()), ...own]
       },
       latencyMs: () =>
@@ -151,7 +181,8 @@ export async function play(timeline: Timeline, look: (stage: Stage) => void = ()
         if (failure !== undefined) {
           if (fault !== undefined) see(fault)
           // No deadline is longer than an interval.
-          return failure.kind === 'timeout' ? { ...failure, afterMs: Math.min(5000, 0.8 * intervalMs) } : failure
+          const afterMs = Math.min(5000, (halved.has(name) ? 0.2 : 0.8) * intervalMs)
+          return failure.kind === 'timeout' ? { ...failure, afterMs } : failure
         }
         if (fault?.fault.kind === 'slow') see(fault)
         // A single poll that fails is no outage.
@@ -246,6 +277,12 @@ export async function play(timeline: Timeline, look: (stage: Stage) => void = ()
     }
   }
 
+  function setHalved(name: string, isHalved: boolean): void {
+    if (isHalved) halved.add(name)
+    else halved.delete(name)
+    if (saved === null) stage.reconfigure(configured())
+  }
+
   function halt(name: string): void {
     stage.halt(name, true)
     halts.push({ name, since: clock.now(), until: Number.POSITIVE_INFINITY, wrongs: [] })
@@ -292,6 +329,15 @@ export async function play(timeline: Timeline, look: (stage: Stage) => void = ()
         { at: (one.at + one.polls) * longest, act: start },
       ]),
     ]
+    if (episode.halving) {
+      const { network, at, polls } = episode.halving
+      const name = `n${network % timeline.networks.length}`
+      const unit = slowestOf(timeline.networks[network % timeline.networks.length] as TimelineNetwork)
+      events.push(
+        { at: at * unit, act: async () => setHalved(name, true) },
+        { at: (at + polls) * unit, act: async () => setHalved(name, false) },
+      )
+    }
     if (episode.replacement) {
       const one = episode.replacement
       const at = one.network % timeline.networks.length
@@ -342,19 +388,26 @@ function heightOf(ill: Ill | undefined, top: number, network: TimelineNetwork, r
   return top + ill.told
 }
 
-function stageNetwork(network: TimelineNetwork, at: number, ill: ReadonlyMap<EndpointKey, Ill>): StageNetwork {
-  const { endpoints, blockTimeMs, oneHost, failAfter, recoverAfter } = network
+function stageNetwork(
+  network: TimelineNetwork,
+  at: number,
+  ill: ReadonlyMap<EndpointKey, Ill>,
+  isHalved: boolean,
+): StageNetwork {
+  const { endpoints, blockTimeMs, oneHost, sharded = false, failAfter, recoverAfter } = network
+  const intervalMs = (number: number) => intervalOf(network, number) / (isHalved ? 2 : 1)
   const all = Array.from({ length: endpoints }, (_, number) => ({
     name: `e${number}`,
-    intervalMs: intervalOf(network, number),
-    livenessIntervalMs: intervalOf(network, number),
+    intervalMs: intervalMs(number),
+    livenessIntervalMs: intervalMs(number),
     host: oneHost ? `n${at}.example.org` : `e${number}.n${at}.example.org`,
     // Fewer than half fail at a time: never an outage of the host.
     ...(oneHost ? { origin: `n${at}.example.org` } : {}),
   }))
   return {
     name: `n${at}`,
-    network: { blockTimeMs },
+    network: { blockTimeMs, ...(sharded && { family: 'multiversx' as const }) },
+    endpoint: { checks: ['liveness', 'head'], ...(sharded && { shards: SHARDS }) },
     thresholds: {
       latencyMs: SLOW_MS - 100,
       failAfter,
@@ -378,6 +431,7 @@ const anyNetwork = (intervalMs: number): fc.Arbitrary<TimelineNetwork> =>
     ),
     oneHost: fc.boolean(),
     irregular: fc.boolean(),
+    sharded: fc.boolean(),
     failAfter: fc.integer({ min: 1, max: 4 }),
     recoverAfter: fc.integer({ min: 1, max: 4 }),
   })
@@ -419,8 +473,15 @@ const anyEpisode = (networks: readonly TimelineNetwork[]): fc.Arbitrary<Episode>
           depth: fc.integer({ min: 0, max: 4 }),
         }),
       ),
+      sometimes(
+        fc.record({
+          network: fc.nat({ max: 2 }),
+          at: fc.integer({ min: 0, max: 15 }),
+          polls: fc.integer({ min: 1, max: 25 }),
+        }),
+      ),
     )
-    .map(([all, stops, halt, replacement]): Episode => {
+    .map(([all, stops, halt, replacement, halving]): Episode => {
       const possible = all.filter(isPossible(networks))
       const kept = possible.filter(isKnownWith(networks, halt, replacement))
       return {
@@ -429,6 +490,8 @@ const anyEpisode = (networks: readonly TimelineNetwork[]): fc.Arbitrary<Episode>
         stops,
         halt: isPossibleHalt(networks, kept, halt) ? halt : null,
         replacement,
+        // A slow answer would take longer than the interval.
+        halving: networks.every((network) => slowestOf(network) > 2000) ? halving : null,
       }
     })
   // An outage shorter than a round looks like single failing nodes.

@@ -126,7 +126,7 @@ export function createChainView(initial: ChainViewOptions): ChainView {
   const lineage = createLineage(branches.blocksAt)
 
   function update(now: UnixMs): void {
-    const expired = heads.expire(now - options.recentMs)
+    const expired = heads.expire(now)
     for (const endpoint of expired) branches.expire(endpoint)
     if (expired.length > 0) reference.markChanged(null)
     reference.update(now)

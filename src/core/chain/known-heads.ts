@@ -20,8 +20,8 @@ export interface KnownHeads {
   isMostReported(height: number, hash: string): boolean
   /** Returns whether the height grew above `highest`. */
   add(endpoint: string, head: Head, at: UnixMs): boolean
-  /** Removes endpoints that have not answered since `before` from `recent`, and returns them. */
-  expire(before: UnixMs): readonly string[]
+  /** Removes endpoints that have not answered for `recentMs` from `recent`, and returns them. */
+  expire(now: UnixMs): readonly string[]
   forget(endpoint: string): boolean
   /** The endpoint is not in `recent` until it answers again. */
   restore(endpoint: string, seen: SeenHead): void
@@ -74,12 +74,13 @@ interface KnownHead extends Link {
 }
 
 /** `highest` ignores steps back of at most `lagBlocks`: a pool that swings between two heights does not advance. */
-export function createKnownHeads(options: { readonly lagBlocks: number }): KnownHeads {
+export function createKnownHeads(options: { readonly lagBlocks: number; readonly recentMs: number }): KnownHeads {
   const known = new Map<string, KnownHead>()
   const all = createHeightTally()
   const recent = createHeightTally()
   const ends = createEnds()
   let aloneSince: UnixMs | null = null
+  const recency = createRecency(options)
   /** Endpoints by hash, at the height of the last `isMostReported` call. */
   const counted = { height: -1, byHash: new Map<string, number>() }
 
@@ -177,7 +178,8 @@ export function createKnownHeads(options: { readonly lagBlocks: number }): Known
       return advanced
     },
 
-    expire(before) {
+    expire(now) {
+      const before = now - recency.msAt(now)
       if (!isOlder(ends.after, before)) return NONE
       const expired: string[] = []
       for (let link = ends.after; isOlder(link, before); link = ends.after) {
@@ -203,6 +205,7 @@ export function createKnownHeads(options: { readonly lagBlocks: number }): Known
 
     shift(ms) {
       if (aloneSince !== null) aloneSince += ms
+      recency.shift(ms)
       for (const one of known.values()) {
         one.seen = { ...one.seen, advancedAt: one.seen.advancedAt + ms }
         if (one.readAt !== null) one.readAt += ms
@@ -214,6 +217,27 @@ export function createKnownHeads(options: { readonly lagBlocks: number }): Known
   /** The list's end is not an endpoint. */
   function isOlder(link: Link, before: UnixMs): link is KnownHead {
     return link !== ends && ((link as KnownHead).answeredAt ?? before) < before
+  }
+}
+
+/**
+ * When `recentMs` becomes shorter, the longer one holds until it has passed once: most endpoints were not polled at the new
+ * pace yet.
+ */
+function createRecency(options: { readonly recentMs: number }) {
+  let { recentMs } = options
+  let longerUntil: UnixMs | null = null
+
+  return {
+    msAt(now: UnixMs): number {
+      if (options.recentMs < recentMs && now < (longerUntil ??= now + recentMs)) return recentMs
+      longerUntil = null
+      recentMs = options.recentMs
+      return recentMs
+    },
+    shift(ms: number): void {
+      if (longerUntil !== null) longerUntil += ms
+    },
   }
 }
 

@@ -79,9 +79,10 @@ export function resultHolds(health: Health, now: UnixMs): boolean {
   return health.lastPolledAt !== null && now <= health.validUntil
 }
 
-/** Whether a head is current. A head that was not read for two intervals only shows where the endpoint was. */
+/** Whether a head is current: it holds for as long as a result, and then only shows where the endpoint was. */
 export function headHolds(head: HeadStanding, health: Health, now: UnixMs): boolean {
-  return resultHolds(health, now) && now <= head.readAt + 2 * health.endpoint.intervalMs
+  const { lastPolledAt, validUntil } = health
+  return lastPolledAt !== null && now <= validUntil && now <= head.readAt + validUntil - lastPolledAt
 }
 
 /** When the state given by `stateAt` began: an unknown state began when the latest result expired. */
