@@ -718,6 +718,23 @@ describe('a restart while the chain is halted', () => {
     },
   )
 
+  test('is known in time, though an endpoint has caught up with the others meanwhile', async () => {
+    const first = createStage({ networks: [{ name: 'ethereum', endpoints: ['a', 'b', 'c'] }] })
+    await first.pass(5 * MINUTE)
+    first.set('ethereum/c', { behind: 5 })
+    await first.pass(MINUTE)
+    first.halt('ethereum', true)
+    const haltedAt = first.clock.now()
+    await first.pass(40 * SECOND)
+    first.set('ethereum/c')
+    await first.pass(INTERVAL)
+    const saved = first.saved()
+    first.killed()
+    const second = await startedAgain(first, saved, 0, {})
+    await second.until(() => second.halted('ethereum'), 10 * MINUTE)
+    expect(second.clock.now() - haltedAt).toBeLessThan(MINUTE + 2 * INTERVAL)
+  })
+
   test('does not count the halt against a pool that is two blocks behind when it ends', async () => {
     const first = createStage()
     await first.pass(5 * MINUTE)

@@ -124,6 +124,8 @@ export function createChainView(initial: ChainViewOptions): ChainView {
   })
   const parents = createParentTrust(branches.blocksAt)
   const lineage = createLineage(branches.blocksAt)
+  /** Whether heads of an earlier run were restored since the last head was reported. */
+  let isRestored = false
 
   function update(now: UnixMs): void {
     const expired = heads.expire(now)
@@ -142,8 +144,9 @@ export function createChainView(initial: ChainViewOptions): ChainView {
 
     add(endpoint, head, at, compared = NOTHING_COMPARED) {
       const before = heads.seen(endpoint)
-      if (reference.current === null || progress.isRestored) update(at)
-      if (progress.isRestored) progress.findLeader(heads)
+      if (reference.current === null || isRestored) update(at)
+      if (isRestored) progress.findLeader(heads)
+      isRestored = false
       const move = moveOf(before?.head, head)
       const wentBack = move.kind === 'regressed' && move.blocks > options.lagBlocks
       const advanced = heads.add(endpoint, head, at)
@@ -239,7 +242,7 @@ export function createChainView(initial: ChainViewOptions): ChainView {
       if (heads.seen(endpoint) !== undefined) return
       heads.restore(endpoint, seen)
       if (forked !== undefined) branches.restore(endpoint, forked)
-      progress.restore(seen.advancedAt)
+      isRestored = true
       reference.markChanged(null)
     },
 

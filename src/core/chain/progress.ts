@@ -25,13 +25,9 @@ export interface Progress {
   /** Since when no endpoint advances although endpoints answer; `null` if one does, or if this is unknown. */
   haltedSince(now: UnixMs): UnixMs | null
   forget(endpoint: string): void
-  /** Restores the time of the last advance from an earlier run. */
-  restore(advancedAt: UnixMs): void
   /** The chain had halted before a restart: it has until now, and goes on to unless an endpoint advances. */
   restoreHalt(now: UnixMs): void
-  /** Whether heads were restored since `findLeader`, after a restart. */
-  readonly isRestored: boolean
-  /** Call it after the reference head was updated. Restored heads tell who was ahead of the others. */
+  /** Call it after a restart, when the reference head was updated. The restored heads tell who was ahead of the others. */
   findLeader(heads: KnownHeads): void
   shift(ms: number): void
 }
@@ -46,7 +42,6 @@ export interface ProgressOptions {
 }
 
 export function createProgress({ reference, pace, answering, options }: ProgressOptions): Progress {
-  let isRestored = false
   let lastAdvanceAt = Number.NEGATIVE_INFINITY
   /** The endpoint that last passed the reference head at a plausible pace: all others may be stuck. */
   let leader: { readonly endpoint: string; readonly height: number; advancedAt: UnixMs } | null = null
@@ -85,10 +80,6 @@ export function createProgress({ reference, pace, answering, options }: Progress
   }
 
   return {
-    get isRestored() {
-      return isRestored
-    },
-
     noteAnswer(endpoint, { advanced, wentBack }, { head, advancedAt }, at) {
       if (advanced) wentBackAt.delete(endpoint)
       else if (wentBack) wentBackAt.set(endpoint, at)
@@ -130,16 +121,12 @@ export function createProgress({ reference, pace, answering, options }: Progress
     },
 
     findLeader(heads) {
-      isRestored = false
       for (const endpoint of heads.endpoints()) {
         const seen = heads.seen(endpoint)
-        if (seen !== undefined) updateLeader(endpoint, seen, seen.head, seen.advancedAt)
+        if (seen === undefined || seen.head.height <= (reference.current?.height ?? 0)) continue
+        lastAdvanceAt = Math.max(lastAdvanceAt, seen.advancedAt)
+        updateLeader(endpoint, seen, seen.head, seen.advancedAt)
       }
-    },
-
-    restore(advancedAt) {
-      isRestored = true
-      lastAdvanceAt = Math.max(lastAdvanceAt, advancedAt)
     },
 
     restoreHalt(now) {

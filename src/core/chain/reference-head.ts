@@ -74,15 +74,14 @@ export function createReferenceHead(deps: ReferenceOptions): ReferenceHead {
   }
 
   /**
-   * When the last endpoint at this height reached it: after a start or a step back, the chain may have been there for longer
-   * than since our poll.
+   * When two endpoints at this height had reached it, or the only one: after a start or a step back, the chain may have been
+   * there for longer than since our poll. Others may have caught up with it later.
    */
   function reachedAt(height: number, now: UnixMs): UnixMs {
-    let latest: UnixMs | null = null
-    for (const { head, advancedAt } of heads.heads()) {
-      if (head.height === height) latest = Math.max(latest ?? advancedAt, advancedAt)
-    }
-    return latest ?? now
+    const times: UnixMs[] = []
+    for (const { head, advancedAt } of heads.heads()) if (head.height === height) times.push(advancedAt)
+    times.sort((a, b) => a - b)
+    return times[1] ?? times[0] ?? now
   }
 
   /** Two endpoints are there, or one advanced from a confirmed height no faster than blocks can come. */
