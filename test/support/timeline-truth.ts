@@ -10,6 +10,8 @@ export interface TimelineNetwork {
   readonly irregular?: boolean
   /** Whether it is one of MultiversX, with three shards. */
   readonly sharded?: boolean
+  /** Whether only every fourth poll checks liveness, as where requests are paid. */
+  readonly rareLiveness?: boolean
   /** Of its endpoints in turn. */
   readonly intervalsMs: readonly number[]
   /** Whether all its endpoints are on one host. */

@@ -180,6 +180,8 @@ export async function play(timeline: Timeline, look: (stage: Stage) => void = ()
         const failure = outage ?? (fault === undefined ? undefined : FAILURES[fault.fault.kind])
         if (failure !== undefined) {
           if (fault !== undefined) see(fault)
+          if (failure.kind === 'rate-limited' && fault !== undefined && fault.fault.size % 2 === 1)
+            return { ...failure, retryAfterMs: (fault.fault.size % 5) * intervalMs }
           // No deadline is longer than an interval.
           const afterMs = Math.min(5000, (halved.has(name) ? 0.2 : 0.8) * intervalMs)
           return failure.kind === 'timeout' ? { ...failure, afterMs } : failure
@@ -352,10 +354,11 @@ export async function play(timeline: Timeline, look: (stage: Stage) => void = ()
       const unit = slowestOf(of)
       const from = episode.halt.at * unit
       const to = from + episode.halt.polls * unit
-      const known = from + stallOf(of) + 3 * unit
+      // A daemon that was killed may know older heads, which hide since when the chain stands.
+      const startedAt = Math.max(0, ...(episode.stops ?? []).map(({ at, polls }) => (at + polls) * longest))
+      const known = Math.max(from, startedAt) + stallOf(of) + 3 * unit
       events.push({ at: from, act: async () => halt(`n${at}`) }, { at: to, act: async () => resume(`n${at}`) })
-      if (known < to && (episode.stops ?? []).length === 0)
-        events.push({ at: known, act: async () => expectHalted(`n${at}`, true) })
+      if (known < to) events.push({ at: known, act: async () => expectHalted(`n${at}`, true) })
       events.push({ at: to + of.blockTimeMs + 3 * unit, act: async () => expectHalted(`n${at}`, false) })
     }
     let passed = 0
@@ -394,12 +397,12 @@ function stageNetwork(
   ill: ReadonlyMap<EndpointKey, Ill>,
   isHalved: boolean,
 ): StageNetwork {
-  const { endpoints, blockTimeMs, oneHost, sharded = false, failAfter, recoverAfter } = network
+  const { endpoints, blockTimeMs, oneHost, sharded = false, rareLiveness = false, failAfter, recoverAfter } = network
   const intervalMs = (number: number) => intervalOf(network, number) / (isHalved ? 2 : 1)
   const all = Array.from({ length: endpoints }, (_, number) => ({
     name: `e${number}`,
     intervalMs: intervalMs(number),
-    livenessIntervalMs: intervalMs(number),
+    livenessIntervalMs: intervalMs(number) * (rareLiveness ? 4 : 1),
     host: oneHost ? `n${at}.example.org` : `e${number}.n${at}.example.org`,
     // Fewer than half fail at a time: never an outage of the host.
     ...(oneHost ? { origin: `n${at}.example.org` } : {}),
@@ -413,6 +416,8 @@ function stageNetwork(
       failAfter,
       recoverAfter,
       stallMs: stallOf(network),
+      // Nodes with heartbeats tell them with every poll.
+      ...(rareLiveness && { heartbeatMs: 24 * 3_600_000 }),
     },
     endpoints: all.filter(({ name }) => ill.get(endpointKey({ network: `n${at}`, name }))?.fault.kind !== 'removed'),
   }
@@ -432,6 +437,7 @@ const anyNetwork = (intervalMs: number): fc.Arbitrary<TimelineNetwork> =>
     oneHost: fc.boolean(),
     irregular: fc.boolean(),
     sharded: fc.boolean(),
+    rareLiveness: fc.boolean(),
     failAfter: fc.integer({ min: 1, max: 4 }),
     recoverAfter: fc.integer({ min: 1, max: 4 }),
   })
@@ -522,6 +528,8 @@ function isPossible(
     const { network, at } = fleet[of] as (typeof fleet)[number]
     const known = illIn.get(at) ?? new Map<number, FaultKind>()
     if (known.has(of)) return false
+    // Only the checks of liveness show it.
+    if (network.rareLiveness && fault.kind === 'unhealthy') return false
     const all = new Map(known).set(of, fault.kind)
     if (!isDecidable(network, [...all.values()], fleet.length)) return false
     illIn.set(at, all)
