@@ -90,7 +90,7 @@ export interface Saved {
 export interface StageWorld {
   readonly clock: FakeClock
   readonly nodes: Map<EndpointKey, Node>
-  readonly chains: Map<string, StageChain>
+  readonly chains: Map<string, Map<Shard, StageChain>>
   /** The monotonic clock and the true time when it all began. */
   readonly beganAt: number
   readonly trueTimeThen: number
@@ -112,10 +112,10 @@ export interface Stage {
   /** Changes a node's behaviour from now on; without argument: healthy again. */
   set(key: EndpointKey, node?: Node): void
   /** The chain's height, which grows by a block each block time while it is not halted. */
-  height(network: string): number
+  height(network: string, shard?: Shard): number
   /** The height that the endpoints agree on, as the page shows it; of the first shard. */
   reference(network: string): number | null
-  halt(network: string, halted: boolean): void
+  halt(network: string, halted: boolean, shard?: Shard): void
   pass(ms: number): Promise<void>
   /** Advances time until the condition holds; returns the ms that it took. Fails after `withinMs`. */
   until(what: () => boolean, withinMs: number): Promise<number>
@@ -220,10 +220,16 @@ export function createStage(options: StageOptions = {}): Stage {
     if (verdict !== 'up') accused.push({ key: entry.key, at: clock.now(), verdict, codes })
   })
 
-  function chainOf(name: string) {
-    const chain = chains.get(name)
-    if (chain === undefined) throw new Error(`no network ${name} on this stage`)
-    return chain
+  function shardsOf(name: string): Map<Shard, StageChain> {
+    const shards = chains.get(name)
+    if (shards === undefined) throw new Error(`no network ${name} on this stage`)
+    return shards
+  }
+
+  /** By default of the first shard. */
+  function chainOf(name: string, shard?: Shard): StageChain {
+    const shards = shardsOf(name)
+    return (shard === undefined ? undefined : shards.get(shard)) ?? ([...shards.values()][0] as StageChain)
   }
 
   /** The true time that nodes follow; it is never stepped. */
@@ -231,14 +237,14 @@ export function createStage(options: StageOptions = {}): Stage {
     return wallAtStart + clock.monotonic() - startedAt
   }
 
-  function height(name: string): number {
-    const { blockTimeMs, haltedAt, pauses } = chainOf(name)
+  function height(name: string, shard?: Shard): number {
+    const { blockTimeMs, haltedAt, pauses } = chainOf(name, shard)
     const lostMs = pauses.reduce((sum, { ms }) => sum + ms, 0)
     return FIRST_HEIGHT + Math.floor(((haltedAt ?? clock.monotonic()) - startedAt - lostMs) / blockTimeMs)
   }
 
-  function mintedAt(name: string, at: number): number {
-    const { blockTimeMs, pauses } = chainOf(name)
+  function mintedAt(name: string, shard: Shard, at: number): number {
+    const { blockTimeMs, pauses } = chainOf(name, shard)
     const lostMs = pauses.reduce((sum, { after, ms }) => (after < at ? sum + ms : sum), 0)
     return wallAtStart + (at - FIRST_HEIGHT) * blockTimeMs + lostMs
   }
@@ -269,13 +275,13 @@ export function createStage(options: StageOptions = {}): Stage {
     const usual = typeof node.latencyMs === 'function' ? node.latencyMs() : (node.latencyMs ?? 20)
     const takesMs = Math.min(TIMEOUT_MS, trouble?.kind === 'timeout' ? trouble.afterMs : usual)
     await clock.sleep(takesMs / 2)
-    const top = height(of.network)
     const behind = typeof node.behind === 'function' ? node.behind() : (node.behind ?? 0)
     const read = of.checks.includes('head')
       ? of.shards.map((shard) => {
           const ill = isIll(node, shard)
+          const top = height(of.network, shard)
           const at = ill ? Math.min(node.stuckAt ?? top - behind, Number.MAX_SAFE_INTEGER) : top
-          const timestamp = at > top ? trueTime() : mintedAt(of.network, at)
+          const timestamp = at > top ? trueTime() : mintedAt(of.network, shard, at)
           const [hash, parentHash] = [hashAt(node, shard, at), hashAt(node, shard, at - 1)]
           return { shard, ill, head: { height: at, hash, parentHash, timestamp } }
         })
@@ -407,8 +413,12 @@ export function createStage(options: StageOptions = {}): Stage {
     let hosts = 0
     const configured = networks.map((of) => {
       const made = network({ name: of.name, thresholds: { ...THRESHOLDS, ...of.thresholds }, ...of.network })
-      const earlier = chains.get(of.name)
-      chains.set(of.name, earlier ?? { blockTimeMs: of.blockTimeMs ?? made.blockTimeMs, haltedAt: null, pauses: [] })
+      const shards = chains.get(of.name) ?? new Map<Shard, StageChain>()
+      chains.set(of.name, shards)
+      for (const shard of of.endpoint?.shards ?? [null]) {
+        if (shards.has(shard)) continue
+        shards.set(shard, { blockTimeMs: of.blockTimeMs ?? made.blockTimeMs, haltedAt: null, pauses: [] })
+      }
       const endpoints = of.endpoints.map((one) => {
         const { name, host, origin, ...over } = typeof one === 'string' ? { name: one } : one
         hosts++
@@ -463,12 +473,14 @@ export function createStage(options: StageOptions = {}): Stage {
     height,
     reference: (name) => board.network(name)?.standing.heads[0]?.height ?? null,
 
-    halt(name, halted) {
-      const chain = chainOf(name)
-      if (halted) chain.haltedAt ??= clock.monotonic()
-      else if (chain.haltedAt !== null) {
-        chain.pauses.push({ after: height(name), ms: clock.monotonic() - chain.haltedAt })
-        chain.haltedAt = null
+    halt(name, halted, only) {
+      for (const [shard, chain] of shardsOf(name)) {
+        if (only !== undefined && shard !== only) continue
+        if (halted) chain.haltedAt ??= clock.monotonic()
+        else if (chain.haltedAt !== null) {
+          chain.pauses.push({ after: height(name, shard), ms: clock.monotonic() - chain.haltedAt })
+          chain.haltedAt = null
+        }
       }
     },
 

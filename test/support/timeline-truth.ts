@@ -227,8 +227,9 @@ export function judge({ runs, fleet, past, outages, halts, begun }: Played): Tim
       const over = run.stage.told(key).find((one) => one.codes.length === 0)
       excused.push({ key, from: run.from, until: over?.at ?? run.to })
       const took = run.stage.pollsOf(key).filter((at) => at < (over?.at ?? run.to)).length
-      // Nothing is compared in the first round of polls.
-      if (took > network.recoverAfter + Math.ceil(firstRoundOf(network) / intervalMs))
+      // Nothing is compared in the first round of polls, which ends with the last answer, be it slow.
+      const firstRoundMs = firstRoundOf(network) + Math.min(2500, 1.2 * slowestOf(network))
+      if (took > network.recoverAfter + Math.ceil(firstRoundMs / intervalMs))
         wrongs.push(`${key} was ${codes.join(', ')} at ${seconds(run.from)} for ${took} polls more`)
     }
   }

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { type EndpointKey, endpointKey } from '../../src/core/endpoint.ts'
 import type { Failure } from '../../src/core/failure.ts'
-import { METACHAIN } from '../../src/core/network.ts'
+import { METACHAIN, type Shard } from '../../src/core/network.ts'
 import { createRandom } from '../proof/random.ts'
 import { liveness, nodeCheck, THRESHOLDS } from './network.ts'
 import { createStage, type Saved, type Stage, type StageNetwork } from './stage.ts'
@@ -61,6 +61,8 @@ interface PlannedHalt {
   readonly network: number
   readonly at: number
   readonly polls: number
+  /** Of a sharded network, the shard; beyond its shards: all of them. */
+  readonly shard?: number
 }
 
 /** All nodes of a network replace their newest blocks, each of them within an interval. */
@@ -86,6 +88,12 @@ const NOTHING: ReadonlySet<string> = new Set()
 
 const UNSEEN = { until: null, visibleAt: null, lastAt: null }
 
+interface Replaced {
+  readonly at: number
+  readonly from: ReadonlyMap<Shard, number>
+  readonly name: string
+}
+
 /** How long an episode lasts at most, and how long all are well after it, in polls. */
 const LONGEST = 45
 const REST = 8
@@ -104,13 +112,14 @@ export async function play(timeline: Timeline, look: (stage: Stage) => void = ()
   let outage: Failure | null = null
   let calm = true
   /** What each of them told last. */
-  const told = new Map<EndpointKey, { readonly height: number; readonly at: number }>()
+  const told = new Map<EndpointKey, ReadonlyMap<Shard, number>>()
   /** When an endpoint of a network last came or went: the others are compared with those that answer. */
   const changedAt = new Map<string, number>()
-  const replaced = new Map<EndpointKey, { readonly at: number; readonly from: number; readonly name: string }[]>()
+  const replaced = new Map<EndpointKey, Replaced[]>()
   const halts: Halt[] = []
   /** Networks of which a reload has halved the intervals. */
   const halved = new Set<string>()
+  const shardsOf = ({ sharded }: TimelineNetwork): readonly Shard[] => (sharded ? SHARDS : [null])
   const configured = () => timeline.networks.map((network, at) => stageNetwork(network, at, ill, halved.has(`n${at}`)))
   let stage = createStage({ networks: configured() })
   const { world, clock } = stage
@@ -122,21 +131,25 @@ export async function play(timeline: Timeline, look: (stage: Stage) => void = ()
   for (const { network, name, key, intervalMs } of fleet) {
     let failedLast = false
     const behind = () => {
-      const top = stage.height(name)
+      const shards = shardsOf(network)
+      const shard = illShard(network, ill.get(key)?.fault) ?? shards[0] ?? null
+      const top = stage.height(name, shard)
       const height = heightOf(ill.get(key), top, network, random)
-      told.set(key, { height, at: clock.now() })
+      told.set(key, new Map(shards.map((one) => [one, stage.height(name, one) - (top - height)])))
       const fault = ill.get(key)
       // A lag shorter than an interval shows only while the others have just been asked: polls in a row are what counts.
       if (fault !== undefined && COMPARED.has(fault.fault.kind))
-        fault.visibleAt = isVisible(fault, height) ? (fault.visibleAt ?? stage.pollsOf(key).at(-1) ?? null) : null
+        fault.visibleAt = isVisible(fault, shard, height)
+          ? (fault.visibleAt ?? stage.pollsOf(key).at(-1) ?? null)
+          : null
       return top - height
     }
-    const isVisible = (fault: Ill, height: number): boolean => {
+    const isVisible = (fault: Ill, shard: Shard, height: number): boolean => {
       const all = fleet.filter((other) => other.name === name && !isGone(ill.get(other.key)))
       if (clock.now() - (changedAt.get(name) ?? 0) < 3 * slowestOf(network)) return false
       if (isFirstRound(name, network)) return false
       const others = all.filter((other) => other.key !== key && !ill.has(other.key))
-      const heights = others.flatMap((other) => told.get(other.key)?.height ?? []).sort((a, b) => b - a)
+      const heights = others.flatMap((other) => told.get(other.key)?.get(shard) ?? []).sort((a, b) => b - a)
       // So many of the well must be there for a majority of all.
       const reached = heights[all.length === 2 ? 0 : Math.floor(all.length / 2)] ?? 0
       return fault.fault.kind === 'forked'
@@ -150,9 +163,7 @@ export async function play(timeline: Timeline, look: (stage: Stage) => void = ()
     world.nodes.set(key, {
       // What only others can show, and an answer that is bad, may be of one shard.
       get shard() {
-        const fault = ill.get(key)?.fault
-        const isOfOne = network.sharded && fault && (COMPARED.has(fault.kind) || fault.kind === 'bad-answer')
-        return isOfOne && fault.size % 4 < SHARDS.length ? SHARDS[fault.size % 4] : undefined
+        return illShard(network, ill.get(key)?.fault)
       },
       behind,
       liveness: (now) => {
@@ -169,7 +180,8 @@ export async function play(timeline: Timeline, look: (stage: Stage) => void = ()
         const fault = ill.get(key)
         const isForked = fault?.fault.kind === 'forked' && [undefined, shard].includes(world.nodes.get(key)?.shard)
         const own = isForked ? [{ from: fault.height + 1, name: `fork${fault.fault.size}` }] : []
-        return [...(replaced.get(key) ?? []).filter(({ at }) => at <= clock.now()), ...own]
+        const others = (replaced.get(key) ?? []).filter(({ at }) => at <= clock.now())
+        return [...others.map(({ from, name: of }) => ({ from: from.get(shard) ?? 0, name: of })), ...own]
       },
       latencyMs: () =>
         ill.get(key)?.fault.kind === 'slow'
@@ -230,9 +242,17 @@ export async function play(timeline: Timeline, look: (stage: Stage) => void = ()
   }
 
   async function begin(fault: PlannedFault): Promise<void> {
-    const { key, name } = fleet[fault.of % fleet.length] as Member
+    const { key, name, network } = fleet[fault.of % fleet.length] as Member
     const since = clock.now()
-    const one = { ...UNSEEN, fault, key, run: runs.length - 1, since, height: stage.height(name), told: 0 }
+    const one = {
+      ...UNSEEN,
+      fault,
+      key,
+      run: runs.length - 1,
+      since,
+      height: stage.height(name, illShard(network, fault)),
+      told: 0,
+    }
     ill.set(key, one)
     change(one)
   }
@@ -269,9 +289,10 @@ export async function play(timeline: Timeline, look: (stage: Stage) => void = ()
     runs.push({ stage, from: clock.now(), to: Number.POSITIVE_INFINITY, known, lost: NOTHING })
   }
 
-  function replace({ depth }: PlannedReplacement, name: string): void {
-    const from = stage.height(name) - depth
+  function replace({ depth }: PlannedReplacement, name: string, network: TimelineNetwork): void {
     const all = fleet.filter((one) => one.name === name)
+    const shards = shardsOf(network)
+    const from = new Map<Shard, number>(shards.map((shard) => [shard, stage.height(name, shard) - depth]))
     const longestMs = Math.min(12_000, ...all.map(({ intervalMs }) => intervalMs))
     for (const { key } of all) {
       const at = clock.now() + random() * longestMs
@@ -285,8 +306,8 @@ export async function play(timeline: Timeline, look: (stage: Stage) => void = ()
     if (saved === null) stage.reconfigure(configured())
   }
 
-  function halt(name: string): void {
-    stage.halt(name, true)
+  function halt(name: string, shard: Shard | undefined): void {
+    stage.halt(name, true, shard)
     halts.push({ name, since: clock.now(), until: Number.POSITIVE_INFINITY, wrongs: [] })
   }
 
@@ -343,10 +364,8 @@ export async function play(timeline: Timeline, look: (stage: Stage) => void = ()
     if (episode.replacement) {
       const one = episode.replacement
       const at = one.network % timeline.networks.length
-      events.push({
-        at: one.at * slowestOf(timeline.networks[at] as TimelineNetwork),
-        act: async () => replace(one, `n${at}`),
-      })
+      const of = timeline.networks[at] as TimelineNetwork
+      events.push({ at: one.at * slowestOf(of), act: async () => replace(one, `n${at}`, of) })
     }
     if (episode.halt) {
       const at = episode.halt.network % timeline.networks.length
@@ -357,7 +376,13 @@ export async function play(timeline: Timeline, look: (stage: Stage) => void = ()
       // A daemon that was killed may know older heads, which hide since when the chain stands.
       const startedAt = Math.max(0, ...(episode.stops ?? []).map(({ at, polls }) => (at + polls) * longest))
       const known = Math.max(from, startedAt) + stallOf(of) + 3 * unit
-      events.push({ at: from, act: async () => halt(`n${at}`) }, { at: to, act: async () => resume(`n${at}`) })
+      events.push(
+        {
+          at: from,
+          act: async () => halt(`n${at}`, of.sharded ? SHARDS[episode.halt?.shard ?? SHARDS.length] : undefined),
+        },
+        { at: to, act: async () => resume(`n${at}`) },
+      )
       if (known < to) events.push({ at: known, act: async () => expectHalted(`n${at}`, true) })
       events.push({ at: to + of.blockTimeMs + 3 * unit, act: async () => expectHalted(`n${at}`, false) })
     }
@@ -375,6 +400,12 @@ export async function play(timeline: Timeline, look: (stage: Stage) => void = ()
   const outcome = judge({ runs, fleet, past, outages, halts, begun })
   await stage.stop()
   return outcome
+}
+
+/** What only others can show, and a bad answer, may be of one shard. */
+function illShard({ sharded }: TimelineNetwork, fault: PlannedFault | undefined): Shard | undefined {
+  const isOfOne = sharded && fault && (COMPARED.has(fault.kind) || fault.kind === 'bad-answer')
+  return isOfOne ? SHARDS[fault.size % 4] : undefined
 }
 
 function heightOf(ill: Ill | undefined, top: number, network: TimelineNetwork, random: () => number): number {
@@ -470,6 +501,7 @@ const anyEpisode = (networks: readonly TimelineNetwork[]): fc.Arbitrary<Episode>
           network: fc.nat({ max: 2 }),
           at: fc.integer({ min: 0, max: 15 }),
           polls: fc.integer({ min: 1, max: 30 }),
+          shard: fc.nat({ max: SHARDS.length }),
         }),
       ),
       sometimes(
