@@ -4,7 +4,7 @@ import { Secret } from '../../src/secret.ts'
 import { Unreadable } from '../../src/store/reads.ts'
 import type { HistoryQuery } from '../../src/store/store.ts'
 import { daySentence, knownDays } from '../../web/views/day-bars.ts'
-import { summary } from '../../web/views/strip.ts'
+import { cellsIn, summary } from '../../web/views/strip.ts'
 import { condition, incident, START } from '../support/incident.ts'
 import { setUp } from './setting.ts'
 
@@ -143,7 +143,7 @@ describe('/api/v1/days', () => {
       const known = knownDays(view)
       const strip = known.strips[0] as StripView
       expect(daySentence(strip, 0, known)).toBe(told.said)
-      expect(summary(strip, known)).toBe(told.sum)
+      expect(summary(cellsIn(strip, known), strip)).toBe(told.sum)
     },
   )
 

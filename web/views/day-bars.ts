@@ -1,9 +1,8 @@
 import type { DaysView, StripView } from '../../src/http/wire-history.ts'
-import type { StateView } from '../../src/http/wire-status.ts'
 import { duration } from './format.ts'
 import { html, svg, type TemplateResult } from './lit.ts'
 import { concerns } from './model.ts'
-import { BEFORE, summary } from './strip.ts'
+import { BEFORE, cellsIn, isMostlyUp, type StripCell, summary } from './strip.ts'
 import { lasted } from './strip-cell.ts'
 import { day } from './when.ts'
 import { WORDS } from './words.ts'
@@ -20,13 +19,13 @@ export function dayBars(
   days: DaysView,
   as: 'slider' | 'picture' = 'slider',
 ): TemplateResult {
-  const cells = of?.states.length ?? 0
-  if (of === undefined || cells === 0) return html`<div class="strip bars"></div>`
+  if (of === undefined || of.states === '') return html`<div class="strip bars"></div>`
+  const all = cellsIn(of, days)
+  const cells = all.length
   const look = `strip bars ${cells <= WEEK ? 'week' : cells <= MONTH ? 'month' : ''}`.trim()
   const label = WORDS.strip.label(title, cells === 1 ? 'day' : `${cells} days`)
-  const text = summary(of, days)
-  if (as === 'picture')
-    return html`<div class=${look} role="img" aria-label="${label}: ${text}">${drawn(of, cells, days)}</div>`
+  const text = summary(all, of)
+  if (as === 'picture') return html`<div class=${look} role="img" aria-label="${label}: ${text}">${drawn(all)}</div>`
   return html`
     <div
       class=${look}
@@ -40,12 +39,12 @@ export function dayBars(
       aria-valuemax=${cells}
       aria-valuenow=${cells}
       aria-valuetext=${text}
-    >${drawn(of, cells, days)}</div>
+    >${drawn(all)}</div>
   `
 }
 
-function drawn(of: StripView, cells: number, days: DaysView): TemplateResult {
-  const shares = Array.from(of.states, (_, at) => sharesOf(of, at, days))
+function drawn(cells: readonly StripCell[]): TemplateResult {
+  const shares = cells.map(sharesOf)
   const bars = (name: keyof Shares, box: (height: number) => readonly [y: number, height: number]) => {
     const d = shares.map((share, at) => {
       const [y, height] = box(share[name] === 0 ? 0 : heightOf(share[name]))
@@ -53,7 +52,7 @@ function drawn(of: StripView, cells: number, days: DaysView): TemplateResult {
     })
     return svg`<path class=${name} d=${d.join('')} />`
   }
-  return html`<svg viewBox="0 0 ${cells * 3 - 1} ${HEIGHT}" preserveAspectRatio="none" aria-hidden="true" focusable="false">
+  return html`<svg viewBox="0 0 ${cells.length * 3 - 1} ${HEIGHT}" preserveAspectRatio="none" aria-hidden="true" focusable="false">
     ${bars('ground', (height) => [0, height])} ${bars('before', (height) => [HEIGHT - 2, Math.min(2, height)])}
     ${bars('up', (height) => [0, height])}
     ${bars('maintenance', (height) => [HEIGHT / 2 - 1, Math.min(3, height)])}
@@ -117,25 +116,18 @@ interface Shares {
   readonly maintenance: number
 }
 
-function sharesOf(of: StripView, at: number, { from, to }: DaysView): Shares {
-  const letter = of.states[at]
-  const mixed = of.mixed.find(([place]) => place === at)
-  const [, degraded, down, maintenance, unknown, before = 0] = mixed ?? [at, 0, 0, 0, 0]
-  const dayMs = Math.min(DAY_MS, Date.parse(to) - Date.parse(from) - at * DAY_MS) - before * 1000
-  const whole = (name: StateView) => (mixed === undefined && letter === LETTER[name] ? 1 : 0)
-  const share = (name: StateView, seconds: number) => whole(name) || Math.min(1, (seconds * 1000) / Math.max(1, dayMs))
-  const up = dayMs / 1000 - degraded - down - maintenance - unknown
-  // What is mostly unknown is not up. Less than a second is rounding.
-  const isMixedUp = mixed !== undefined && up >= Math.max(1, maintenance) && up + maintenance >= unknown
-  const isUp = isMixedUp || (mixed === undefined && letter === 'u')
-  const isBefore = letter === BEFORE
+function sharesOf(cell: StripCell): Shares {
+  const { degraded, down, maintenance } = cell.lasted
+  const isUp = isMostlyUp(cell)
+  const isBefore = cell.letter === BEFORE
+  const share = (seconds: number) => Math.min(1, seconds / cell.whole)
   return {
-    ground: isUp || isBefore || whole('maintenance') ? 0 : 1,
+    ground: isUp || isBefore || share(maintenance) === 1 ? 0 : 1,
     before: isBefore ? 1 : 0,
     up: isUp ? 1 : 0,
-    degraded: share('degraded', degraded),
-    down: share('down', down),
-    maintenance: share('maintenance', maintenance),
+    degraded: share(degraded),
+    down: share(down),
+    maintenance: share(maintenance),
   }
 }
 
@@ -144,7 +136,6 @@ function heightOf(share: number): number {
   return share >= 1 ? HEIGHT : Math.min(HEIGHT - SLIVER, Math.max(SLIVER, Math.round(share * HEIGHT)))
 }
 
-const LETTER: Partial<Record<StateView, string>> = { degraded: 'g', down: 'd', maintenance: 'm' }
 const DAY_MS = 86_400_000
 const HEIGHT = 24
 /** One minute of a day is seen. */

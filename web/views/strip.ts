@@ -10,9 +10,10 @@ import { WORDS } from './words.ts'
  * `web/tooltip.ts`.
  */
 export function strip(of: StripView | undefined, key: string, title: string, span: StripSpan | null): TemplateResult {
-  const cells = of?.states.length ?? 0
-  if (of === undefined || span === null || cells === 0) return html`<div class="strip"></div>`
-  const drawn = drawnOf(of, span)
+  if (of === undefined || span === null || of.states === '') return html`<div class="strip"></div>`
+  const all = cellsIn(of, span)
+  const cells = all.length
+  const drawn = all.map(drawnOf)
   return html`
     <div
       class="strip"
@@ -25,7 +26,7 @@ export function strip(of: StripView | undefined, key: string, title: string, spa
       aria-valuemin="1"
       aria-valuemax=${cells}
       aria-valuenow=${cells}
-      aria-valuetext=${summary(of, span)}
+      aria-valuetext=${summary(all, of)}
     >
       <svg viewBox="0 0 ${cells} ${HEIGHT}" preserveAspectRatio="none" aria-hidden="true" focusable="false">
         <path class="ground" d=${path(cells, 0, HEIGHT, (at) => of.states[at] !== '-')} />
@@ -70,27 +71,44 @@ interface Drawn {
   readonly isMaintenance: boolean
 }
 
-function drawnOf({ states, mixed }: StripView, span: StripSpan): readonly Drawn[] {
+function drawnOf(cell: StripCell): Drawn {
+  const { whole, lasted } = cell
+  const { up, degraded, down, maintenance, unknown } = lasted
+  return {
+    down: heightOf(down / whole),
+    degraded: heightOf(degraded / whole),
+    isUp: isMostlyUp(cell),
+    isMaintenance: maintenance > Math.max(up, unknown),
+  }
+}
+
+/** What is mostly unknown is not up. Less than a second is rounding. */
+export function isMostlyUp({ whole, lasted: { up, maintenance, unknown } }: StripCell): boolean {
+  return up >= Math.max(Math.min(1, whole), maintenance) && up + maintenance >= unknown
+}
+
+/** The time of one cell since the first poll of its endpoint, and how much of it was in each state, in seconds. */
+export interface StripCell {
+  readonly letter: string
+  readonly before: number
+  readonly whole: number
+  readonly lasted: Readonly<Record<StateView, number>>
+}
+
+export function cellsIn({ states, mixed }: StripView, span: StripSpan): readonly StripCell[] {
   const parts = new Map(mixed.map(([at, ...rest]) => [at, rest]))
   return Array.from(states, (letter, at) => {
-    const part = parts.get(at)
-    if (part === undefined) {
-      const height = (of: string) => (letter === of ? TALL : 0)
-      return { down: height('d'), degraded: height('g'), isUp: letter === 'u', isMaintenance: letter === 'm' }
-    }
-    const [degraded, down, maintenance, unknown, before = 0] = part
+    const [degraded = 0, down = 0, maintenance = 0, unknown = 0, before = 0] = parts.get(at) ?? []
     const whole = secondsOf(at, states.length, span) - before
-    const up = whole - degraded - down - maintenance - unknown
-    // Less than a second is rounding.
-    const isKnown = up >= 1 && up + maintenance >= unknown
-    return {
-      down: heightOf(down / whole),
-      degraded: heightOf(degraded / whole),
-      isUp: isKnown && up >= maintenance,
-      isMaintenance: maintenance > Math.max(up, unknown),
-    }
+    if (letter === BEFORE) return { letter, before, whole, lasted: NO_TIME }
+    if (!parts.has(at)) return { letter, before, whole, lasted: { ...NO_TIME, [LETTERS[letter] ?? 'unknown']: whole } }
+    const up = Math.max(0, whole - degraded - down - maintenance - unknown)
+    return { letter, before, whole, lasted: { up, degraded, down, maintenance, unknown } }
   })
 }
+
+const NO_TIME: Record<StateView, number> = { up: 0, degraded: 0, down: 0, maintenance: 0, unknown: 0 }
+const STATES = Object.keys(NO_TIME) as StateView[]
 
 /** Of a bad state that lasted this share of a cell: none of a second is invisible, and only what lasted all of it fills it. */
 function heightOf(share: number): number {
@@ -157,26 +175,12 @@ export function word(state: StateView): string {
 }
 
 /** The time in each state, and the largest lag. */
-export function summary({ states, mixed: given, lag_blocks_max: lags }: StripView, span: StripSpan): string {
-  const mixed = new Map(given.map(([at, ...parts]) => [at, parts]))
-  const lasted: Record<StateView, number> = { up: 0, degraded: 0, down: 0, maintenance: 0, unknown: 0 }
-  for (const [at, letter] of states.split('').entries()) {
-    if (letter === BEFORE) continue
-    const whole = secondsOf(at, states.length, span)
-    const parts = mixed.get(at)
-    if (parts === undefined) lasted[LETTERS[letter] ?? 'unknown'] += whole
-    else {
-      const [degraded, down, maintenance, unknown, before = 0] = parts
-      lasted.degraded += degraded
-      lasted.down += down
-      lasted.maintenance += maintenance
-      lasted.unknown += unknown
-      lasted.up += Math.max(0, whole - degraded - down - maintenance - unknown - before)
-    }
-  }
-  const parts = (Object.keys(lasted) as StateView[])
-    .filter((state) => lasted[state] >= 1)
-    .map((state) => WORDS.strip.lasted(word(state), duration(Math.floor(lasted[state]))))
+export function summary(cells: readonly StripCell[], { lag_blocks_max: lags }: StripView): string {
+  const lasted = { ...NO_TIME }
+  for (const cell of cells) for (const state of STATES) lasted[state] += cell.lasted[state]
+  const parts = STATES.filter((state) => lasted[state] >= 1).map((state) =>
+    WORDS.strip.lasted(word(state), duration(Math.floor(lasted[state]))),
+  )
   const most = Math.max(0, ...lags.map((lag) => lag ?? 0))
   return [...parts, ...(most > 0 ? [WORDS.strip.lag(most)] : [])].join(', ')
 }

@@ -1,7 +1,7 @@
 import type { HistoryBucketView, StripsView } from '../../src/http/wire-history.ts'
 import type { StateView } from '../../src/http/wire-status.ts'
 import { duration, latency, type Zone } from './format.ts'
-import { BEFORE, LETTERS, word } from './strip.ts'
+import { BEFORE, cellsIn, LETTERS, word } from './strip.ts'
 import type { Span } from './time-range.ts'
 import { fromTo } from './when.ts'
 import { WORDS } from './words.ts'
@@ -43,30 +43,15 @@ export interface Cell {
 }
 
 /** The cells of the public view: only states, only the last day. */
-export function cellsOfStrip(
-  { strips, from, to, step_seconds: step }: StripsView,
-  network: string,
-  endpoint: string,
-): Cell[] {
-  const strip = strips.find((one) => one.network === network && one.endpoint === endpoint)
-  const mixed = new Map(strip?.mixed.map(([at, ...rest]) => [at, rest]))
-  return Array.from(strip?.states ?? '', (letter, at) => ({ letter, at })).flatMap(({ letter, at }) => {
+export function cellsOfStrip(of: StripsView, network: string, endpoint: string): Cell[] {
+  const strip = of.strips.find((one) => one.network === network && one.endpoint === endpoint)
+  if (strip === undefined) return []
+  return cellsIn(strip, of).flatMap(({ letter, before, lasted }, at) => {
     if (letter === BEFORE) return []
-    const startMs = Date.parse(from) + at * step * 1000
-    const state = LETTERS[letter] ?? 'unknown'
-    const [degraded = 0, down = 0, maintenance = 0, unknown = 0, before = 0] = mixed.get(at) ?? []
+    const startMs = Date.parse(of.from) + at * of.step_seconds * 1000
     const fromMs = startMs + before * 1000
-    const toMs = Math.min(startMs + step * 1000, Date.parse(to))
-    const whole = (toMs - fromMs) / 1000
-    const lasted = {
-      up: Math.max(0, whole - degraded - down - maintenance - unknown),
-      degraded,
-      down,
-      maintenance,
-      unknown,
-    }
-    const pure = { up: 0, degraded: 0, down: 0, maintenance: 0, unknown: 0, [state]: whole }
-    return [{ fromMs, toMs, state, lasted: mixed.has(at) ? lasted : pure, lagBlocks: null, latencyP95: null }]
+    const toMs = Math.min(startMs + of.step_seconds * 1000, Date.parse(of.to))
+    return [{ fromMs, toMs, state: LETTERS[letter] ?? 'unknown', lasted, lagBlocks: null, latencyP95: null }]
   })
 }
 
