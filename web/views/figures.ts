@@ -1,3 +1,4 @@
+import { latency } from './format.ts'
 import { html, nothing, type TemplateResult } from './lit.ts'
 
 /** Numbers side by side, each below its label. */
@@ -39,7 +40,5 @@ export function bytes(many: number): string {
 export function fine(seconds: number | null): string {
   if (seconds === null) return '–'
   if (seconds < 0.001) return `${Math.round(seconds * 1e6)} µs`
-  const ms = seconds * 1000
-  if (ms < 10) return `${ms.toFixed(1)} ms`
-  return ms < 1000 ? `${Math.round(ms)} ms` : `${seconds.toFixed(1)} s`
+  return latency(seconds)
 }
