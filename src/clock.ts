@@ -13,7 +13,14 @@ export interface Clock {
   /** Runs `task` once after `delayMs` (monotonic). The timer does not keep the process alive. */
   after(delayMs: number, task: () => void): Timer
   /** Resolves after `ms`, or at once when the signal aborts. Never rejects. */
-  sleep(ms: number, signal?: AbortSignal): Promise<void>
+  sleep(ms: number, signal?: CancelSignal): Promise<void>
+}
+
+/** The part of AbortSignal that waits use, so that a cheaper implementation can replace it. */
+export interface CancelSignal {
+  readonly aborted: boolean
+  addEventListener(type: 'abort', task: () => void): void
+  removeEventListener(type: 'abort', task: () => void): void
 }
 
 /** setTimeout stores the delay as a signed 32-bit integer: at most 24.8 days. */
@@ -36,7 +43,7 @@ export const systemClock: Clock = {
         resolve()
       }
       const timer = setTimeout(done, Math.min(Math.max(0, ms), LONGEST_TIMER_MS))
-      signal?.addEventListener('abort', done, { once: true })
+      signal?.addEventListener('abort', done)
     })
   },
 }

@@ -1,5 +1,5 @@
+import type { CancelSignal } from '../clock.ts'
 import type { Operation } from '../core/routing/operation.ts'
-import type { CancelSignal } from '../nodes/deadline.ts'
 import type { GatewayError } from './errors.ts'
 
 /** Answers requests. Aliases, cache, coalescer and forwarder implement it, each in front of the next. Never rejects. */

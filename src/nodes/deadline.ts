@@ -1,4 +1,4 @@
-import type { Clock, Timer } from '../clock.ts'
+import type { CancelSignal, Clock, Timer } from '../clock.ts'
 
 /** Runs its tasks after a timeout or when a signal aborts. All requests of a check share one deadline. */
 export class Deadline {
@@ -59,13 +59,6 @@ export class Deadline {
       else this.pass()
     })
   }
-}
-
-/** The part of AbortSignal that deadlines use, so that a cheaper implementation can replace it. */
-export interface CancelSignal {
-  readonly aborted: boolean
-  addEventListener(type: 'abort', task: () => void): void
-  removeEventListener(type: 'abort', task: () => void): void
 }
 
 /** Registers one listener for thousands of deadlines, because the listener list of an AbortSignal is slow. */

@@ -10,14 +10,14 @@ import type {
   Reading,
 } from '../chains/chain.ts'
 import { fail } from '../chains/json-rpc.ts'
-import type { Clock } from '../clock.ts'
+import type { CancelSignal, Clock } from '../clock.ts'
 import type { CheckName, Endpoint } from '../core/endpoint.ts'
 import type { Failure } from '../core/failure.ts'
 import type { Shard } from '../core/network.ts'
 import type { ComparedBlock, Comparison, Liveness, Outcome, PollResult, ShardHead } from '../core/poll-result.ts'
 import type { NodeAddress } from './address.ts'
 import type { NodeClient } from './client.ts'
-import { type CancelSignal, Deadline } from './deadline.ts'
+import { Deadline } from './deadline.ts'
 
 /** Polls one endpoint once. */
 export class PollRun {

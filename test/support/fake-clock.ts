@@ -60,7 +60,7 @@ export function createFakeClock({ now = Date.UTC(2026, 0, 1), monotonic = 1000 }
           resolve()
         }
         const timer = after(ms, done)
-        signal.addEventListener('abort', done, { once: true })
+        signal.addEventListener('abort', done)
       })
     },
 

@@ -1,4 +1,3 @@
-import type { Clock } from '../../clock.ts'
 import type { Shard } from '../../core/network.ts'
 import { type Operation, shardOf } from '../../core/routing/operation.ts'
 import {
@@ -179,7 +178,7 @@ export class HeightGuard {
     if (this.#waitedMs !== null) {
       const stepMs = Math.min(WAIT_STEP_MS + this.#waitedMs / 4, 4 * WAIT_STEP_MS)
       if (deadlineAt - clock.monotonic() < stepMs + TOO_SHORT_MS) return false
-      await waitFor(clock, stepMs, signal)
+      await clock.sleep(stepMs, signal)
       this.#waitedMs += stepMs
     }
     if (signal.aborted) return false
@@ -233,18 +232,6 @@ export interface HeightGuardDeps extends AttemptDeps {
 /** No height for the pending block: a caller that sends it back would wait until that block exists. */
 function toldHeight(tag: HeightTag, height: number | null): number | null {
   return tag === 'pending' ? null : height
-}
-
-function waitFor(clock: Clock, ms: number, signal: UpstreamRequest['signal']): Promise<void> {
-  return new Promise((resolve) => {
-    const done = () => {
-      timer.cancel()
-      signal.removeEventListener('abort', done)
-      resolve()
-    }
-    const timer = clock.after(ms, done)
-    signal.addEventListener('abort', done)
-  })
 }
 
 const NO_HEIGHT: CheckedHeight = { verdict: 'shown', height: null }
