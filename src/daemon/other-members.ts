@@ -1,4 +1,5 @@
 import type { Clock } from '../clock.ts'
+import { createLoop } from '../cluster/loop.ts'
 import type { Incident } from '../core/incident/incident.ts'
 import type { Silence } from '../core/incident/silence.ts'
 import type { AliasRecord } from '../core/routing/alias.ts'
@@ -14,12 +15,11 @@ import type { IncidentRecord, Store } from '../store/store.ts'
  */
 export function followOtherMembers(deps: OtherMembersDeps) {
   const { store, shared, incidents, keeps, clock, log } = deps
-  const stopping = new AbortController()
+  const loop = createLoop({ clock, everyMs: READ_EVERY_MS, run: follow })
   let position: string | null = null
   /** Networks whose incidents must be read again. */
   const unread = new Set<string>()
   let isFailing = false
-  let running: Promise<void> | null = null
 
   /** Whether an earlier keeper has written it while this member keeps the network. */
   function isLate(incident: Incident, token: number | undefined): boolean {
@@ -62,33 +62,25 @@ export function followOtherMembers(deps: OtherMembersDeps) {
     learn(records)
   }
 
-  async function follow(): Promise<void> {
-    while (!stopping.signal.aborted) {
-      try {
-        await read()
-        isFailing = false
-      } catch (error) {
-        if (!isFailing) log.warn({ error: String(error) }, 'changes of other members cannot be read')
-        isFailing = true
-      }
-      await clock.sleep(READ_EVERY_MS, stopping.signal)
+  async function follow(): Promise<undefined> {
+    try {
+      await read()
+      isFailing = false
+    } catch (error) {
+      if (!isFailing) log.warn({ error: String(error) }, 'changes of other members cannot be read')
+      isFailing = true
     }
   }
 
   return {
-    start(): void {
-      running = follow()
-    },
+    start: (): void => void loop.start(),
 
     /** Reads the incidents of a network again that this member no longer keeps: some of ours may have been refused. */
     readAnew(network: string): void {
       unread.add(network)
     },
 
-    async stop(): Promise<void> {
-      stopping.abort()
-      await running
-    },
+    stop: loop.stop,
   }
 }
 
@@ -104,7 +96,7 @@ export interface OtherMembersDeps {
   readonly onLate: (late: readonly Incident[]) => void
   readonly onSilence: (silence: Silence) => void
   readonly onAliases: (aliases: readonly AliasRecord[]) => void
-  readonly clock: Pick<Clock, 'sleep'>
+  readonly clock: Pick<Clock, 'after' | 'monotonic'>
   readonly log: Log
 }
 
