@@ -2,7 +2,7 @@ import type { EndpointKey } from '../core/endpoint.ts'
 import { lastedMs } from '../core/incident/bad-time.ts'
 import { type Incident, type IncidentSample, named } from '../core/incident/incident.ts'
 import { createIncidentBook, type MaintainedEndpoint } from '../core/incident/incident-book.ts'
-import { isOpen, withPlaces } from '../core/incident/incident-changes.ts'
+import { isOpen, samplesOf, withPlaces } from '../core/incident/incident-changes.ts'
 import type { NetworkEvent } from '../core/incident/network-event.ts'
 import { spanAt } from '../core/maintenance.ts'
 import type { Shard } from '../core/network.ts'
@@ -64,7 +64,7 @@ export function createIncidentRecorder(deps: IncidentRecorderDeps) {
     const events = [...ongoing, mayBegin ? outages.beginning(group) : null].filter((event) => event !== null)
     const endOf = (incident: Incident) => outages.endOf(group, incident, now)
     const healths = [...group.failing.values()].slice(0, MOST_SAMPLES).map(({ health }) => health)
-    const changed = book.network({ name, now, events, samples: samplesOf(healths), open, endOf })
+    const changed = book.network({ name, now, events, samples: samplesIn(healths), open, endOf })
     keep(changed)
     for (const incident of changed) {
       const isNew = !open.some(({ id }) => id === incident.id)
@@ -157,7 +157,7 @@ export function createIncidentRecorder(deps: IncidentRecorderDeps) {
         return hasResumed(incident, all, heard, halts)
       }
       const endOf = (incident: Incident) => (isOver(incident) ? now : null)
-      keep(book.network({ name, now, events, samples: samplesOf(heard.map(({ health }) => health)), open, endOf }))
+      keep(book.network({ name, now, events, samples: samplesIn(heard.map(({ health }) => health)), open, endOf }))
       for (const incident of book.networkWide(name)) keepJoined(incident)
     },
 
@@ -224,12 +224,8 @@ function hasCause(incidents: readonly Incident[], cause: Incident['cause']): boo
   return incidents.some((incident) => incident.cause === cause)
 }
 
-function samplesOf(healths: readonly Health[]): IncidentSample[] {
-  return healths
-    .flatMap(({ endpoint, heads, latencyMs }) =>
-      heads.map(({ shard, height, lagBlocks }) => ({ endpoint: endpoint.name, shard, height, lagBlocks, latencyMs })),
-    )
-    .slice(0, MOST_SAMPLES)
+function samplesIn(healths: readonly Health[]): readonly IncidentSample[] {
+  return healths.flatMap(samplesOf).slice(0, MOST_SAMPLES)
 }
 
 /** Number of closed incidents to load: enough to recognise flapping endpoints. */

@@ -1,7 +1,13 @@
 import type { UnixMs } from '../time.ts'
 import { type Condition, isRelative, severity, shardsOf, type Verdict, worst } from '../verdict/condition.ts'
 import type { Health } from '../verdict/health.ts'
-import { type Incident, type IncidentChange, type IncidentCondition, MAX_CHANGES } from './incident.ts'
+import {
+  type Incident,
+  type IncidentChange,
+  type IncidentCondition,
+  type IncidentSample,
+  MAX_CHANGES,
+} from './incident.ts'
 
 /**
  * An incident's conditions after another poll; the same array if none begins, ends, or changes its state or its shards: a new
@@ -68,23 +74,14 @@ export function withPlaces(known: readonly string[], now: readonly string[]): re
   return now.every((place) => known.includes(place)) ? known : [...new Set([...known, ...now])].sort()
 }
 
-export function changeOf(
-  { conditions, heads, endpoint, latencyMs }: Health,
-  state: Verdict,
-  at: UnixMs,
-): IncidentChange {
-  return {
-    at,
-    state,
-    codes: state === 'up' ? [] : affectingState(conditions).map(({ code }) => code),
-    samples: heads.map(({ shard, height, lagBlocks }) => ({
-      endpoint: endpoint.name,
-      shard,
-      height,
-      lagBlocks,
-      latencyMs,
-    })),
-  }
+export function changeOf(health: Health, state: Verdict, at: UnixMs): IncidentChange {
+  const codes = state === 'up' ? [] : affectingState(health.conditions).map(({ code }) => code)
+  return { at, state, codes, samples: samplesOf(health) }
+}
+
+/** One per head. */
+export function samplesOf({ endpoint, heads, latencyMs }: Health): readonly IncidentSample[] {
+  return heads.map(({ shard, height, lagBlocks }) => ({ endpoint: endpoint.name, shard, height, lagBlocks, latencyMs }))
 }
 
 export function sameChange(a: IncidentChange | undefined, b: IncidentChange): boolean {
