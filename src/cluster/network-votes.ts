@@ -1,6 +1,6 @@
 import { type MergedVotes, mergeVotes, type Quorum } from '../core/cluster/merge.ts'
 import { type MergedStanding, mergeStandings } from '../core/cluster/merge-standings.ts'
-import { type NetworkVote, turnsAfter, type Vote, validUntil } from '../core/cluster/vote.ts'
+import { type NetworkVote, TRAVELS_MS, turnsAfter, type Vote, validUntil } from '../core/cluster/vote.ts'
 import type { Endpoint } from '../core/endpoint.ts'
 import type { Network, Shard } from '../core/network.ts'
 import type { UnixMs } from '../core/time.ts'
@@ -163,8 +163,6 @@ interface Slot {
   recheckAt: UnixMs
 }
 
-/** As long as a vote of an endpoint needs to arrive: a second to be written and a second to be read. */
-const TRAVELS_MS = 2000
 /** A vantage that has not voted for this long is no longer shown. */
 const FORGOTTEN_AFTER_MS = 86_400_000
 

@@ -65,7 +65,7 @@ export function turnsAfter(
 }
 
 /** A vote takes a second to be written and a second to be read. */
-const TRAVELS_MS = 2000
+export const TRAVELS_MS = 2000
 
 /** After this time the vote does not count: two intervals after its poll, and the time that it needs to arrive. */
 export function validUntil({ health }: Pick<Vote, 'health'>): UnixMs {
