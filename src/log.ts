@@ -53,12 +53,10 @@ async function prettyStream(destination: DestinationStream): Promise<Destination
 
 export const LOG_LEVELS = ['debug', 'info', 'warn', 'error'] as const
 export type LogLevel = (typeof LOG_LEVELS)[number]
-export const LOG_FORMATS = ['json', 'pretty'] as const
-export type LogFormat = (typeof LOG_FORMATS)[number]
 
 export interface LoggerOptions {
   readonly level: LogLevel
-  readonly format: LogFormat
+  readonly format: 'json' | 'pretty'
 }
 
 export interface Logger extends Log {

@@ -110,7 +110,7 @@ export function createDaemonSeries() {
   }
 }
 
-export const JUMP_DIRECTIONS = ['forward', 'backward'] as const
+const JUMP_DIRECTIONS = ['forward', 'backward'] as const
 export type JumpDirection = (typeof JUMP_DIRECTIONS)[number]
 const STORE_TROUBLES: readonly StoreTrouble[] = ['full', 'read-only', 'busy', 'io', 'corrupt', 'unreachable', 'other']
 

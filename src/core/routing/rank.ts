@@ -63,27 +63,16 @@ export interface Ranking {
 }
 
 /** Why no request is sent to an endpoint while others are usable; shown in `left_out` of `/api/v1/gateway`. */
-export const EXCLUSION_REASONS = [
-  'wrong-network',
-  'unverified',
-  'unreachable',
-  'bad-answer',
-  'unhealthy',
-  'consensus-down',
-  'forked',
-  'syncing',
-  'consensus-syncing',
-  'stalled',
-  'lagging',
-  'down',
-  'unknown',
-  'maintenance',
+export type ExclusionReason =
+  | (typeof EXCLUDING)[number]
+  | 'unverified'
+  | 'down'
+  | 'unknown'
+  | 'maintenance'
   /** Too many of the gateway's requests failed. */
-  'breaker-open',
+  | 'breaker-open'
   /** The node is rate-limiting the gateway. */
-  'resting',
-] as const
-export type ExclusionReason = (typeof EXCLUSION_REASONS)[number]
+  | 'resting'
 
 export interface Excluded {
   readonly endpoint: string
@@ -102,7 +91,7 @@ const EXCLUDING = [
   'consensus-syncing',
   'stalled',
   'lagging',
-] as const satisfies readonly (ConditionCode & ExclusionReason)[]
+] as const satisfies readonly ConditionCode[]
 
 /**
  * Endpoints with these conditions come after the other healthy ones of their tier; rate-limited ones so that their

@@ -1,4 +1,4 @@
-import { OPERATIONS } from './operation.ts'
+import type { OperationName } from './operation.ts'
 
 /** Why the gateway rejects a request or cannot complete it: one row each in `gateway/errors.ts`. */
 export const REJECTION_REASONS = [
@@ -53,8 +53,7 @@ export const OUTCOME_KINDS: Readonly<Record<RequestOutcome, OutcomeKind>> = {
 }
 
 /** `none`: rejected before the operation was known. */
-export const ASKED_OPERATIONS = [...OPERATIONS, 'none'] as const
-export type AskedOperation = (typeof ASKED_OPERATIONS)[number]
+export type AskedOperation = OperationName | 'none'
 
 export const ATTEMPT_OUTCOMES = [
   'answered',

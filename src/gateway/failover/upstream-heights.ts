@@ -60,7 +60,7 @@ export interface UpstreamHeights {
 /** `LIKELY`: at the chain's pace, the endpoint should have reached the height by now. */
 export type HeightStanding = typeof REACHED | typeof LIKELY | typeof BEHIND
 export const REACHED = 0
-export const LIKELY = 1
+const LIKELY = 1
 export const BEHIND = 2
 
 interface UpstreamHeightsDeps {
