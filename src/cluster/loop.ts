@@ -1,7 +1,7 @@
 import type { Clock, Timer } from '../clock.ts'
 
 /** Runs one task again and again, never two at once. A failed run does not prevent the next. */
-export function createLoop({ clock, everyMs, run }: LoopDeps): Loop {
+export function createLoop({ clock, everyMs, run }: LoopDeps) {
   let timer: Timer | null = null
   let running: Promise<void> | null = null
   let dueAt = Number.POSITIVE_INFINITY
@@ -31,16 +31,19 @@ export function createLoop({ clock, everyMs, run }: LoopDeps): Loop {
   }
 
   return {
+    /** Runs at once; resolves after the first run. */
     start: begin,
 
-    soon(withinMs) {
+    /** Makes the next run begin within this time. */
+    soon(withinMs: number): void {
       const due = clock.monotonic() + withinMs
       if (due >= dueAt) return
       if (running === null) schedule(withinMs)
       else dueAt = due
     },
 
-    async stop() {
+    /** Resolves once nothing runs any more. */
+    async stop(): Promise<void> {
       isStopped = true
       timer?.cancel()
       await running
@@ -48,16 +51,7 @@ export function createLoop({ clock, everyMs, run }: LoopDeps): Loop {
   }
 }
 
-export interface Loop {
-  /** Runs at once; resolves after the first run. */
-  start(): Promise<void>
-  /** Makes the next run begin within this time. */
-  soon(withinMs: number): void
-  /** Resolves once nothing runs any more. */
-  stop(): Promise<void>
-}
-
-export interface LoopDeps {
+interface LoopDeps {
   readonly clock: Pick<Clock, 'after' | 'monotonic'>
   /** From the end of a run to the start of the next. */
   readonly everyMs: number

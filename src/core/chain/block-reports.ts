@@ -181,17 +181,7 @@ function leaveBranch<S>({ siblings, branch, index }: Report<S>): void {
  * parents that never existed, which would look like a fork. Trust begins with a parent that some endpoint reported as a
  * block, and ends with a parent that is not the endpoint's own previous block.
  */
-export interface ParentTrust {
-  /** Whether the parents in the endpoint's heads so far are trusted. */
-  isTrusted(endpoint: string): boolean
-  /** Takes a head that was just read; `before` is the endpoint's previous head. */
-  isTrustedIn(endpoint: string, before: Head | undefined, head: Head): boolean
-  /** Same as `isTrustedIn`, but also updates the trust. */
-  add(endpoint: string, before: Head | undefined, head: Head): boolean
-  forget(endpoint: string): void
-}
-
-export function createParentTrust(blocksAt: BlocksAt): ParentTrust {
+export function createParentTrust(blocksAt: BlocksAt) {
   const trusted = new Set<string>()
 
   /** Whether this head shows that the endpoint's blocks follow each other; `null` if it shows nothing. */
@@ -205,10 +195,14 @@ export function createParentTrust(blocksAt: BlocksAt): ParentTrust {
   }
 
   return {
-    isTrusted: (endpoint) => trusted.has(endpoint),
-    isTrustedIn: (endpoint, before, head) => isTrustedIn(endpoint, head, proofIn(before, head)),
+    /** Whether the parents in the endpoint's heads so far are trusted. */
+    isTrusted: (endpoint: string): boolean => trusted.has(endpoint),
+    /** Takes a head that was just read; `before` is the endpoint's previous head. */
+    isTrustedIn: (endpoint: string, before: Head | undefined, head: Head): boolean =>
+      isTrustedIn(endpoint, head, proofIn(before, head)),
 
-    add(endpoint, before, head) {
+    /** Same as `isTrustedIn`, but also updates the trust. */
+    add(endpoint: string, before: Head | undefined, head: Head): boolean {
       const proof = proofIn(before, head)
       const result = isTrustedIn(endpoint, head, proof)
       if (proof === true) trusted.add(endpoint)
@@ -216,7 +210,7 @@ export function createParentTrust(blocksAt: BlocksAt): ParentTrust {
       return result
     },
 
-    forget: (endpoint) => void trusted.delete(endpoint),
+    forget: (endpoint: string): void => void trusted.delete(endpoint),
   }
 }
 
@@ -231,18 +225,12 @@ export function parentOf({ height, parentHash }: Head): Block {
  * Which block precedes which, as heads have told. A head thereby also shows an older block of its endpoint, which needs no
  * request of its own. Two endpoints must have told each link, and the same one: a single node could tell a false one.
  */
-export interface Lineage {
-  add(endpoint: string, head: Head): void
-  /** The block at this height from which the head descends; `null` if that is unknown, or disputed. */
-  ancestorOf(head: Head, height: number): Block | null
-}
-
-export function createLineage(blocksAt: BlocksAt): Lineage {
+export function createLineage(blocksAt: BlocksAt) {
   /** By hash, the oldest first. */
   const links = new Map<string, Link>()
 
   return {
-    add(endpoint, head) {
+    add(endpoint: string, head: Head): void {
       const { hash, height, parentHash } = head
       const known = links.get(hash)
       if (known === undefined) {
@@ -255,7 +243,8 @@ export function createLineage(blocksAt: BlocksAt): Lineage {
       else if (known.is === 'told-once' && known.by !== endpoint) known.is = 'agreed'
     },
 
-    ancestorOf(head, height) {
+    /** The block at this height from which the head descends; `null` if that is unknown, or disputed. */
+    ancestorOf(head: Head, height: number): Block | null {
       let { parentHash } = head
       if (head.height <= height) return null
       for (let at = head.height - 1; at > height; at--) {

@@ -2,7 +2,7 @@
  * Limits retries to a share of the requests of the last ten seconds, so that they do not double the load when
  * everything fails. Times are on the monotonic clock.
  */
-export function createRetryBudget({ share, floor }: RetryBudgetOptions): RetryBudget {
+export function createRetryBudget({ share, floor }: RetryBudgetOptions) {
   const requests = new Float64Array(SLICES)
   const retries = new Float64Array(SLICES)
   let slice = 0
@@ -25,12 +25,13 @@ export function createRetryBudget({ share, floor }: RetryBudgetOptions): RetryBu
   }
 
   return {
-    earn(now) {
+    earn(now: number): void {
       const at = advance(now)
       requests[at] = (requests[at] as number) + 1
       earned++
     },
-    spend(now) {
+    /** Whether the budget allows one more retry; if so, counts it. */
+    spend(now: number): boolean {
       const at = advance(now)
       if (spent + 1 > Math.max(floor, share * earned)) return false
       retries[at] = (retries[at] as number) + 1
@@ -40,11 +41,7 @@ export function createRetryBudget({ share, floor }: RetryBudgetOptions): RetryBu
   }
 }
 
-export interface RetryBudget {
-  earn(now: number): void
-  /** Whether the budget allows one more retry; if so, counts it. */
-  spend(now: number): boolean
-}
+export type RetryBudget = ReturnType<typeof createRetryBudget>
 
 interface RetryBudgetOptions {
   /** Retries for each request. */

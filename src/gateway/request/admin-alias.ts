@@ -10,11 +10,6 @@ import {
   type UpstreamRequest,
 } from '../upstream-request.ts'
 
-/** Creates aliases: sends each `admin.alias` once, to one node, and audits all calls. */
-export interface AliasMaker {
-  make(request: UpstreamRequest): Promise<Reply>
-}
-
 export interface AliasMakerDeps {
   readonly next: UpstreamHandler
   readonly get: (network: string, alias: string) => AliasRecord | undefined
@@ -34,16 +29,8 @@ interface AliasParams {
   readonly alias: string
 }
 
-export function createAliasMaker({
-  next,
-  get,
-  put,
-  hasRoom,
-  isDoubted,
-  store,
-  clock,
-  log,
-}: AliasMakerDeps): AliasMaker {
+/** Creates aliases: sends each `admin.alias` once, to one node, and audits all calls. */
+export function createAliasMaker({ next, get, put, hasRoom, isDoubted, store, clock, log }: AliasMakerDeps) {
   /** The last call for each alias. */
   const lastCalls = new Map<string, Promise<unknown>>()
   let calls = 0
@@ -99,7 +86,7 @@ export function createAliasMaker({
 
   return {
     /** Runs calls for the same alias in sequence, so that the second finds the result of the first. */
-    async make(request) {
+    async make(request: UpstreamRequest): Promise<Reply> {
       const params = JSON.parse(request.canonical) as AliasParams
       const key = `${request.network} ${params.alias}`
       const previous = lastCalls.get(key)

@@ -112,32 +112,28 @@ function callerOf(of: CallerSettings, before: Caller | undefined, clock: Pick<Cl
   }
 }
 
-/** The rate limit of one caller: a token bucket of `requests`, refilled in `perMs`. */
-export interface RateLimiter {
-  readonly limit: RateLimit
-  /** Returns 0 and counts the requests if they are admitted, else the milliseconds until they would be. */
-  take(count: number): number
-  /** Requests that were counted but not made. */
-  giveBack(count: number): void
-}
+type RateLimiter = ReturnType<typeof createRateLimiter>
 
-export interface RateLimiterDeps {
+interface RateLimiterDeps {
   readonly clock: Pick<Clock, 'monotonic'>
   readonly limit: RateLimit
 }
 
-export function createRateLimiter({ clock, limit }: RateLimiterDeps): RateLimiter {
+/** The rate limit of one caller: a token bucket of `requests`, refilled in `perMs`. */
+export function createRateLimiter({ clock, limit }: RateLimiterDeps) {
   const { requests, perMs } = limit
   const bucket = createTokenBucket(requests, requests / perMs, clock.monotonic())
 
   return {
     limit,
-    take(count) {
+    /** Returns 0 and counts the requests if they are admitted, else the milliseconds until they would be. */
+    take(count: number): number {
       const waitMs = bucket.waitMs(count, clock.monotonic())
       if (waitMs > 0) return Math.max(1, Math.ceil(waitMs))
       bucket.take(count)
       return 0
     },
-    giveBack: (count) => bucket.giveBack(count),
+    /** Requests that were counted but not made. */
+    giveBack: bucket.giveBack,
   }
 }
