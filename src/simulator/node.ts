@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net'
 import type { Clock } from '../clock.ts'
 import type { Shard } from '../core/network.ts'
-import type { Answer, Family, Request } from './answer.ts'
+import type { Family, Request } from './answer.ts'
 import { type AvalancheOptions, createAvalanche } from './avalanche.ts'
 import type { SimulatedChain } from './chain.ts'
 import { answerControl, CONTROL_PATH, isLocalRequest, problem } from './control.ts'
@@ -68,12 +68,6 @@ export async function startSimulatedNode(options: NodeOptions): Promise<Simulate
     return createView({ chain, faults, nodeName: name, delayMs, turn: turn++ })
   }
 
-  function answer(request: Request): Answer {
-    const now = chain.now()
-    const nodeNow = now + (faults.get('clock-skew')?.fault.byMs ?? 0)
-    return family(request, { view: view(), faults, now, nodeNow })
-  }
-
   async function handle(message: IncomingMessage, response: ServerResponse): Promise<void> {
     const request = await receive(message)
     if (request === null) return
@@ -88,14 +82,9 @@ export async function startSimulatedNode(options: NodeOptions): Promise<Simulate
     onRequest?.(request)
     const now = chain.now()
     const nodeNow = now + (faults.get('clock-skew')?.fault.byMs ?? 0)
-    deliver(message, response, answer(request), {
-      clock,
-      faults,
-      latencyMs,
-      multiversx: kind.family === 'multiversx',
-      now,
-      nodeNow,
-    })
+    const answer = family(request, { view: view(), faults, now, nodeNow })
+    const multiversx = kind.family === 'multiversx'
+    deliver(message, response, answer, { clock, faults, latencyMs, multiversx, now, nodeNow })
   }
 
   async function open(port: number): Promise<Server> {
