@@ -49,8 +49,8 @@ export function createCalendarJobs({ store, clock, log, isOurs = () => true }: C
     const going = running.get(job)
     if (stopping.signal.aborted || !isOurs()) return Promise.resolve()
     if (going !== undefined) return going
-    ranAt.set(job, clock.monotonic())
     const started = clock.monotonic()
+    ranAt.set(job, started)
     const run = store
       .run(job, clock.now(), stopping.signal)
       .then((ok) => {

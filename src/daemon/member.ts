@@ -193,12 +193,7 @@ function join(parts: RoleParts, { id, url, settings, clock, local, shown, isConf
     clock,
     log,
     tables,
-    settings: {
-      id,
-      version,
-      url,
-      ...settings,
-    },
+    settings: { id, version, url, ...settings },
     local,
     shown,
     standingOf: poller.standing,
