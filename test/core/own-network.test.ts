@@ -1,14 +1,14 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { isWitnessFor, locationOf } from '../../src/core/host-location.ts'
-import { createOwnNetwork, type HostPoll, type OwnNetwork } from '../../src/core/observer/own-network.ts'
+import { createOwnNetwork, type HostPoll } from '../../src/core/observer/own-network.ts'
 
 const at = (name: string) => locationOf(name.includes('.') ? name : `${name}.example.org`)
 const INTERVAL = 10_000
 
 /** Hosts that are polled in turn, one each second. */
 function scene(...names: string[]) {
-  const ownNetwork: OwnNetwork = createOwnNetwork()
+  const ownNetwork = createOwnNetwork()
   ownNetwork.configure(names.map(at), 3 * INTERVAL)
   let now = 0
   function poll(name: string, outcome: HostPoll['outcome'], lastsMs = 100, of = 'one'): HostPoll {

@@ -1,20 +1,5 @@
 import type { UnixMs } from '../time.ts'
 
-/**
- * The height at which all endpoints are compared: polls at different times seldom see the same head. Usually that is
- * the reference height. Endpoints that are behind it are compared in turn, each at its own height.
- */
-export interface CommonHeight {
-  /** `null` until endpoints agree on a height. */
-  readonly height: number | null
-  /** Whether it is the height of an endpoint that is behind. */
-  readonly isOwn: boolean
-  /** Call it for every poll, once its blocks are reported. */
-  update(poll: ComparedPoll, at: UnixMs): void
-  forget(endpoint: string): void
-  shift(ms: number): void
-}
-
 export interface ComparedPoll {
   readonly endpoint: string
   /** The newest height that it read. */
@@ -45,7 +30,11 @@ export interface CommonHeightDeps {
 /** In times of `maxWaitMs`: an endpoint that remains behind costs the others a block in one of seven polls. */
 const REST_WAITS = 5
 
-export function createCommonHeight(deps: CommonHeightDeps): CommonHeight {
+/**
+ * The height at which all endpoints are compared: polls at different times seldom see the same head. Usually that is
+ * the reference height. Endpoints that are behind it are compared in turn, each at its own height.
+ */
+export function createCommonHeight(deps: CommonHeightDeps) {
   const { reached, agreedHeight, reportsAt, isForked, maxBacktrackBlocks, maxWaitMs } = deps
   let common: { readonly height: number; readonly of: string | null; since: UnixMs } | null = null
   /** Endpoints that are behind and must be compared, with their height; the one that has waited longest is first. */
@@ -79,14 +68,17 @@ export function createCommonHeight(deps: CommonHeightDeps): CommonHeight {
   }
 
   return {
-    get height() {
+    /** `null` until endpoints agree on a height. */
+    get height(): number | null {
       return common?.height ?? null
     },
-    get isOwn() {
+    /** Whether it is the height of an endpoint that is behind. */
+    get isOwn(): boolean {
       return (common?.of ?? null) !== null
     },
 
-    update({ endpoint, newest, isUnknown, hasMoved, isAgainst }, at) {
+    /** Call it for every poll, once its blocks are reported. */
+    update({ endpoint, newest, isUnknown, hasMoved, isAgainst }: ComparedPoll, at: UnixMs): void {
       const agreed = agreedHeight()
       if (agreed === null) return
       const restMs = (hasMoved || isAgainst ? 2 : REST_WAITS) * maxWaitMs()
@@ -102,12 +94,12 @@ export function createCommonHeight(deps: CommonHeightDeps): CommonHeight {
       else moveTo(height, next, at)
     },
 
-    forget(endpoint) {
+    forget(endpoint: string): void {
       waiting.delete(endpoint)
       comparedAt.delete(endpoint)
     },
 
-    shift(ms) {
+    shift(ms: number): void {
       if (common !== null) common.since += ms
       for (const [endpoint, at] of comparedAt) comparedAt.set(endpoint, at + ms)
     },

@@ -4,34 +4,6 @@ import { type BlockPace, maxBlocksIn } from './block-pace.ts'
 import type { KnownHeads, SeenHead } from './known-heads.ts'
 import type { ReferenceHead } from './reference-head.ts'
 
-/** Tracks which endpoints advance, and detects a halted chain. */
-export interface Progress {
-  /**
-   * Call it for every head that an endpoint reports, before the reference head is updated; `advanced`: its height grew, at
-   * `advancedAt` for the last time; `wentBack`: further than a pool does. An endpoint that catches up below the reference
-   * head shows neither that the chain advances nor that it does not, also while it pauses, nor does one that is further
-   * ahead than the chain can be.
-   */
-  noteAnswer(
-    endpoint: string,
-    how: { readonly advanced: boolean; readonly wentBack: boolean },
-    seen: Pick<SeenHead, 'head' | 'advancedAt'>,
-    at: UnixMs,
-  ): void
-  /** Call it after the reference head was updated. Detects an endpoint that advances while all others may be stuck. */
-  updateLeader(endpoint: string, before: SeenHead | undefined, head: Head, at: UnixMs): void
-  /** Whether the chain has advanced past this head for `stallMs`, not counting a halt: an endpoint there could have followed. */
-  isStalled(seen: SeenHead): boolean
-  /** Since when no endpoint advances although endpoints answer; `null` if one does, or if this is unknown. */
-  haltedSince(now: UnixMs): UnixMs | null
-  forget(endpoint: string): void
-  /** The chain had halted before a restart: it has until now, and goes on to unless an endpoint advances. */
-  restoreHalt(now: UnixMs): void
-  /** Call it after a restart, when the reference head was updated. The restored heads tell who was ahead of the others. */
-  findLeader(heads: KnownHeads): void
-  shift(ms: number): void
-}
-
 export interface ProgressOptions {
   readonly reference: ReferenceHead
   readonly pace: BlockPace
@@ -41,7 +13,8 @@ export interface ProgressOptions {
   readonly options: { readonly stallMs: number; readonly lagBlocks: number; readonly lagBlocksDown: number }
 }
 
-export function createProgress({ reference, pace, answering, options }: ProgressOptions): Progress {
+/** Tracks which endpoints advance, and detects a halted chain. */
+export function createProgress({ reference, pace, answering, options }: ProgressOptions) {
   let lastAdvanceAt = Number.NEGATIVE_INFINITY
   /** The endpoint that last passed the reference head at a plausible pace: all others may be stuck. */
   let leader: { readonly endpoint: string; readonly height: number; advancedAt: UnixMs } | null = null
@@ -80,7 +53,18 @@ export function createProgress({ reference, pace, answering, options }: Progress
   }
 
   return {
-    noteAnswer(endpoint, { advanced, wentBack }, { head, advancedAt }, at) {
+    /**
+     * Call it for every head that an endpoint reports, before the reference head is updated; `advanced`: its height grew, at
+     * `advancedAt` for the last time; `wentBack`: further than a pool does. An endpoint that catches up below the reference
+     * head shows neither that the chain advances nor that it does not, also while it pauses, nor does one that is further
+     * ahead than the chain can be.
+     */
+    noteAnswer(
+      endpoint: string,
+      { advanced, wentBack }: { readonly advanced: boolean; readonly wentBack: boolean },
+      { head, advancedAt }: Pick<SeenHead, 'head' | 'advancedAt'>,
+      at: UnixMs,
+    ): void {
       if (advanced) wentBackAt.delete(endpoint)
       else if (wentBack) wentBackAt.set(endpoint, at)
       if (isImpossible(endpoint, head)) return
@@ -94,16 +78,19 @@ export function createProgress({ reference, pace, answering, options }: Progress
       if (advanced) lastAdvanceAt = Math.max(lastAdvanceAt, at)
     },
 
+    /** Call it after the reference head was updated. Detects an endpoint that advances while all others may be stuck. */
     updateLeader,
 
-    isStalled({ highest, advancedAt }) {
+    /** Whether the chain has advanced past this head for `stallMs`, not counting a halt: an endpoint there could have followed. */
+    isStalled({ highest, advancedAt }: SeenHead): boolean {
       const agreed = reference.current
       const byLeader = leader !== null && leader.height > highest ? leader.advancedAt : Number.NEGATIVE_INFINITY
       const byAll = agreed !== null && agreed.height > highest ? agreed.advancedAt : Number.NEGATIVE_INFINITY
       return Math.max(byLeader, byAll) - Math.max(advancedAt, stoodAt) >= options.stallMs
     },
 
-    haltedSince(now) {
+    /** Since when no endpoint advances although endpoints answer; `null` if one does, or if this is unknown. */
+    haltedSince(now: UnixMs): UnixMs | null {
       const latest = Math.max(reference.current?.advancedAt ?? now, lastAdvanceAt)
       // Silence is not a halt: two endpoints must have answered without a new block, one of them after `stallMs`.
       const isReported = newestAt - latest >= options.stallMs
@@ -114,13 +101,14 @@ export function createProgress({ reference, pace, answering, options }: Progress
       return latest
     },
 
-    forget(endpoint) {
+    forget(endpoint: string): void {
       if (leader?.endpoint === endpoint) leader = null
       impossible.delete(endpoint)
       wentBackAt.delete(endpoint)
     },
 
-    findLeader(heads) {
+    /** Call it after a restart, when the reference head was updated. The restored heads tell who was ahead of the others. */
+    findLeader(heads: KnownHeads): void {
       for (const endpoint of heads.endpoints()) {
         const seen = heads.seen(endpoint)
         if (seen === undefined || seen.head.height <= (reference.current?.height ?? 0)) continue
@@ -129,11 +117,12 @@ export function createProgress({ reference, pace, answering, options }: Progress
       }
     },
 
-    restoreHalt(now) {
+    /** The chain had halted before a restart: it has until now, and goes on to unless an endpoint advances. */
+    restoreHalt(now: UnixMs): void {
       stoodAt = now
     },
 
-    shift(ms) {
+    shift(ms: number): void {
       lastAdvanceAt += ms
       newestAt += ms
       otherAt += ms

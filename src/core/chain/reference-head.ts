@@ -4,15 +4,7 @@ import { type BlockPace, maxBlocksIn } from './block-pace.ts'
 import type { HeightTally } from './height-tally.ts'
 import type { KnownHeads, SeenHead } from './known-heads.ts'
 
-/** Determines the reference head: the head that the endpoints of one chain agree on. */
-export interface ReferenceHead {
-  /** `null` until an endpoint has reported a head. */
-  readonly current: AgreedHead | null
-  /** Call it when an endpoint reported a head, left or came back. `head`: the reported head, if any. */
-  markChanged(head: Head | null): void
-  update(now: UnixMs): void
-  shift(ms: number): void
-}
+export type ReferenceHead = ReturnType<typeof createReferenceHead>
 
 export interface ChainReference {
   readonly height: number
@@ -43,7 +35,8 @@ interface AgreedHead extends ChainReference {
 /** This many endpoints with the same block decide: counting all ten thousand would be too slow. */
 const ENOUGH_REPORTS = 16
 
-export function createReferenceHead(deps: ReferenceOptions): ReferenceHead {
+/** Determines the reference head: the head that the endpoints of one chain agree on. */
+export function createReferenceHead(deps: ReferenceOptions) {
   const { heads, pace, options } = deps
   const higherOfTwo = createTwoEndpointRule(deps)
   let current: AgreedHead | null = null
@@ -117,11 +110,13 @@ export function createReferenceHead(deps: ReferenceOptions): ReferenceHead {
   }
 
   return {
-    get current() {
+    /** `null` until an endpoint has reported a head. */
+    get current(): AgreedHead | null {
       return current
     },
 
-    markChanged(head) {
+    /** Call it when an endpoint reported a head, left or came back. `head`: the reported head, if any. */
+    markChanged(head: Head | null): void {
       hasChanged = true
       isDisputed ||= head !== null && head.height === current?.height && head.hash !== current.hash
     },
@@ -130,7 +125,7 @@ export function createReferenceHead(deps: ReferenceOptions): ReferenceHead {
      * Recent answers give the chain's present height, all known heads its past one. The higher one counts, but a single
      * endpoint that answers at present cannot claim more blocks than fit into the time since the last agreed head.
      */
-    update(now) {
+    update(now: UnixMs): void {
       const areTwo = heads.recent.size === 2 || heads.all.size === 2
       // Two endpoints may claim more blocks as time passes; everything else changes only with a report.
       if (!hasChanged && !areTwo) return
@@ -146,7 +141,7 @@ export function createReferenceHead(deps: ReferenceOptions): ReferenceHead {
       setHeight(present > earlier && isPossible ? present : earlier, now)
     },
 
-    shift(ms) {
+    shift(ms: number): void {
       if (current !== null) current = { ...current, advancedAt: current.advancedAt + ms }
     },
   }

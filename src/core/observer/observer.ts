@@ -6,25 +6,7 @@ import { humanDuration } from '../time.ts'
 import { createCpuWaits } from './cpu-waits.ts'
 import { createOwnNetwork, type HostPoll } from './own-network.ts'
 
-/** Decides whether a failed poll is Heartline's own fault. All times are monotonic, in ms. */
-export interface Observer {
-  configure(hosts: readonly HostLocation[], longestIntervalMs: number): void
-  /** Reports a time in which this process did not run: blocked event loop, suspended process or machine. */
-  stalled(from: number, to: number): void
-  clockStepped(at: number, byMs: number): void
-  /** Reports how long this process has waited for a CPU since its start; call it several times per second. */
-  cpuWaited(at: number, totalMs: number): void
-  /** Reports that the host answered in an earlier run. */
-  expect(location: HostLocation, now: number): void
-  /** Call it once for every poll, when it ends. Returns whether undecided polls may be decidable now. */
-  record(poll: ObservedPoll): boolean
-  /** May be called again for the same poll. */
-  validity(poll: ObservedPoll): PollValidity
-  /** Sentences about why polls are or recently were unreliable; empty if they are reliable. */
-  reasons(now: number): readonly string[]
-  /** The `reasons` that last, without momentary events. */
-  lastingReasons(now: number): readonly string[]
-}
+export type Observer = ReturnType<typeof createObserver>
 
 export interface ObservedPoll {
   readonly location: HostLocation
@@ -53,7 +35,8 @@ interface Disturbance {
   readonly reason: string
 }
 
-export function createObserver(): Observer {
+/** Decides whether a failed poll is Heartline's own fault. All times are monotonic, in ms. */
+export function createObserver() {
   const ownNetwork = createOwnNetwork()
   const cpuWaits = createCpuWaits()
   let disturbances: Disturbance[] = []
@@ -86,27 +69,31 @@ export function createObserver(): Observer {
   }
 
   return {
-    configure(hosts, longestIntervalMs) {
+    configure(hosts: readonly HostLocation[], longestIntervalMs: number): void {
       shownForMs = Math.max(SHOWN_FOR_MS, longestIntervalMs)
       ownNetwork.configure(hosts, 3 * longestIntervalMs)
     },
 
-    stalled(from, to) {
+    /** Reports a time in which this process did not run: blocked event loop, suspended process or machine. */
+    stalled(from: number, to: number): void {
       if (to - from < MIN_STALL_MS) return
       disturb({ from, to, kind: 'stalled', reason: `this process stood still for ${humanDuration(to - from)}` })
     },
 
-    clockStepped(at, byMs) {
+    clockStepped(at: number, byMs: number): void {
       const direction = byMs > 0 ? 'forward' : 'back'
       const reason = `this machine's clock was set ${direction} by ${humanDuration(Math.abs(byMs))}`
       disturb({ from: at, to: at, kind: 'clock-stepped', reason })
     },
 
+    /** Reports how long this process has waited for a CPU since its start; call it several times per second. */
     cpuWaited: cpuWaits.sample,
 
+    /** Reports that the host answered in an earlier run. */
     expect: ownNetwork.expect,
 
-    record({ location, startedAt, endedAt, result }) {
+    /** Call it once for every poll, when it ends. Returns whether undecided polls may be decidable now. */
+    record({ location, startedAt, endedAt, result }: ObservedPoll): boolean {
       const ending = endingOf(result)
       const endpoint = endpointKey(result.endpoint)
       if (cpuWaits.starved(startedAt, endedAt))
@@ -118,7 +105,8 @@ export function createObserver(): Observer {
       return false
     },
 
-    validity(poll) {
+    /** May be called again for the same poll. */
+    validity(poll: ObservedPoll): PollValidity {
       const ending = endingOf(poll.result)
       if (ending.kind === 'own-fault' || isDisturbedBy('clock-stepped', poll)) return 'own-fault'
       if (isDisturbedBy('stalled', poll) || cpuWaits.starved(poll.startedAt, poll.endedAt))
@@ -130,8 +118,10 @@ export function createObserver(): Observer {
       return fault === 'node' ? 'valid' : fault === 'own' ? 'own-fault' : 'undecided'
     },
 
-    reasons: (now) => reasonsOf(now, ['stalled', 'starved', 'clock-stepped', 'resources']),
-    lastingReasons: (now) => reasonsOf(now, ['resources']),
+    /** Sentences about why polls are or recently were unreliable; empty if they are reliable. */
+    reasons: (now: number): readonly string[] => reasonsOf(now, ['stalled', 'starved', 'clock-stepped', 'resources']),
+    /** The `reasons` that last, without momentary events. */
+    lastingReasons: (now: number): readonly string[] => reasonsOf(now, ['resources']),
   }
 }
 

@@ -1,24 +1,5 @@
 import { DISTANCE, type HostLocation, type Zone } from '../host-location.ts'
 
-/**
- * Tells outages of our own network from outages of hosts. A failure is the host's if another host as far away answers a
- * poll that began later. It is ours if all hosts that ever answered fail, at least two of them since the last answer; or
- * if there never was a route to any host, of at least two: this machine's network is not up yet. Failures of the only
- * host that far away are its own while a nearer one answers: there is no other host to compare it with.
- */
-export interface OwnNetwork {
-  /** Call it for every poll, in the order of their ends. Returns whether undecided polls may be decidable now. */
-  record(poll: HostPoll): boolean
-  /** May be called again for an undecided poll. */
-  faultOf(poll: HostPoll): FaultOwner
-  /** Reports that the host answered in an earlier run: only hosts that have answered can become unreachable. */
-  expect(location: HostLocation, now: number): void
-  /** A host that has not been polled for `maxWaitMs` no longer counts as reachable. */
-  configure(hosts: readonly HostLocation[], maxWaitMs: number): void
-  /** Number of unreachable hosts; `dns`: only their names cannot be resolved. `null` while our network works. */
-  outage(): { readonly dns: boolean; readonly hosts: number } | null
-}
-
 /** One poll; times are monotonic, in ms. */
 export interface HostPoll {
   readonly location: HostLocation
@@ -64,7 +45,13 @@ interface Group {
   downUntil: number
 }
 
-export function createOwnNetwork(): OwnNetwork {
+/**
+ * Tells outages of our own network from outages of hosts. A failure is the host's if another host as far away answers a
+ * poll that began later. It is ours if all hosts that ever answered fail, at least two of them since the last answer; or
+ * if there never was a route to any host, of at least two: this machine's network is not up yet. Failures of the only
+ * host that far away are its own while a nearer one answers: there is no other host to compare it with.
+ */
+export function createOwnNetwork() {
   const hosts = new Map<string, Host>()
   const groups = (['loopback', 'private', 'public'] as const).flatMap((zone) => [
     newGroup(zone, false),
@@ -136,7 +123,8 @@ export function createOwnNetwork(): OwnNetwork {
   }
 
   return {
-    record(poll) {
+    /** Call it for every poll, in the order of their ends. Returns whether undecided polls may be decidable now. */
+    record(poll: HostPoll): boolean {
       const { location, endpoint, startedAt, endedAt, outcome } = poll
       const host = hostAt(location)
       host.lastEndedAt = endedAt
@@ -171,7 +159,8 @@ export function createOwnNetwork(): OwnNetwork {
       return isClearer
     },
 
-    faultOf({ location, startedAt, endedAt, outcome }) {
+    /** May be called again for an undecided poll. */
+    faultOf({ location, startedAt, endedAt, outcome }: HostPoll): FaultOwner {
       if (outcome === 'answered') return 'node'
       const isDns = outcome === 'dns' && location.hasName
       const group = groups.find(({ zone, dns }) => zone === location.zone && dns === isDns)
@@ -187,14 +176,16 @@ export function createOwnNetwork(): OwnNetwork {
       return nearer.some(isOpen) ? 'undecided' : 'node'
     },
 
-    expect(location, now) {
+    /** Reports that the host answered in an earlier run: only hosts that have answered can become unreachable. */
+    expect(location: HostLocation, now: number): void {
       const host = hostAt(location)
       host.answeredEver = true
       host.lastEndedAt = now
       for (const { reachable } of host.groups) moveToEnd(reachable, host)
     },
 
-    configure(configured, waitMs) {
+    /** A host that has not been polled for `maxWaitMs` no longer counts as reachable. */
+    configure(configured: readonly HostLocation[], waitMs: number): void {
       maxWaitMs = waitMs
       const wanted = new Set(configured.map(({ host }) => host))
       for (const host of hosts.values()) if (!wanted.has(host.location.host)) remove(host)
@@ -203,7 +194,8 @@ export function createOwnNetwork(): OwnNetwork {
       for (const group of groups) group.isDown &&= group.unreachable.size > 1
     },
 
-    outage() {
+    /** Number of unreachable hosts; `dns`: only their names cannot be resolved. `null` while our network works. */
+    outage(): { readonly dns: boolean; readonly hosts: number } | null {
       const widest = groups.find(({ isDown, dns }) => isDown && !dns) ?? groups.find(({ isDown }) => isDown)
       return widest === undefined ? null : { dns: widest.dns, hosts: widest.unreachable.size }
     },
