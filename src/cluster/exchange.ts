@@ -7,7 +7,7 @@ import { createLoop } from './loop.ts'
 import type { Votes } from './votes.ts'
 
 /** Writes our votes and reads those of the others, once a second, and shows what they come to. */
-export function createExchange(deps: ExchangeDeps): Exchange {
+export function createExchange(deps: ExchangeDeps) {
   const { clock, log, tables, votes, local, member, vantage, impaired } = deps
   const loop = createLoop({ clock, everyMs: EXCHANGE_EVERY_MS, run: exchange })
   let position: string | null = null
@@ -69,10 +69,13 @@ export function createExchange(deps: ExchangeDeps): Exchange {
   const heardMsAgo = () => clock.monotonic() - readAt
 
   return {
+    /** Writes our votes at once; rejects while the database is away. */
     write,
+    /** Shows what has changed. */
     merge,
 
-    follow() {
+    /** Takes polls from now on. */
+    follow(): void {
       endings.push(
         local.subscribe(({ network, endpoint, verdictChanged }) => {
           const since = deps.polledSince(network)
@@ -88,43 +91,29 @@ export function createExchange(deps: ExchangeDeps): Exchange {
       )
     },
 
-    async start() {
+    /** Resolves after the first attempt to read. */
+    async start(): Promise<void> {
       // Votes expire also while the database does not answer.
       merging = repeat(clock, EXCHANGE_EVERY_MS, merge)
       await loop.start()
     },
 
-    async stop() {
+    async stop(): Promise<void> {
       merging?.cancel()
       for (const end of endings) end()
       await loop.stop()
       await write().catch(() => undefined)
     },
 
-    get hasRead() {
+    /** Whether the votes of the others were read once. */
+    get hasRead(): boolean {
       return readAt > Number.NEGATIVE_INFINITY
     },
+    /** How long ago the votes that are known were asked for: later, the others may have said something else. */
     heardMsAgo,
-    hearsOthers: () => !isDeaf && heardMsAgo() < HEARD_FOR_MS,
+    /** Whether that was just now, and the database has answered since. */
+    hearsOthers: (): boolean => !isDeaf && heardMsAgo() < HEARD_FOR_MS,
   }
-}
-
-export interface Exchange {
-  /** Writes our votes at once; rejects while the database is away. */
-  write(): Promise<void>
-  /** Shows what has changed. */
-  merge(): void
-  /** Takes polls from now on. */
-  follow(): void
-  /** Resolves after the first attempt to read. */
-  start(): Promise<void>
-  stop(): Promise<void>
-  /** Whether the votes of the others were read once. */
-  readonly hasRead: boolean
-  /** How long ago the votes that are known were asked for: later, the others may have said something else. */
-  heardMsAgo(): number
-  /** Whether that was just now, and the database has answered since. */
-  hearsOthers(): boolean
 }
 
 export interface ExchangeDeps {

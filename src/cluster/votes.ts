@@ -11,7 +11,7 @@ import { createNetworkVotes, type NetworkVotes, type ShownBoard } from './networ
 import type { NetworkWord } from './vote-codec.ts'
 
 /** The votes of all vantages: takes ours from the local board, and those of the others from the database. */
-export function createVotes({ self, local, shown, standingOf, onMerged }: VotesDeps): Votes {
+export function createVotes({ self, local, shown, standingOf, onMerged }: VotesDeps) {
   let networks = new Map<string, NetworkVotes>()
   let quorum: Quorum = 'majority'
   let impaired: ReadonlySet<string> = new Set()
@@ -37,7 +37,11 @@ export function createVotes({ self, local, shown, standingOf, onMerged }: VotesD
   }
 
   return {
-    configure(next, nextQuorum, isOurs) {
+    /**
+     * Replaces all networks; votes on those that stay are kept, and put on the local board again. The next `merge` shows
+     * all of them.
+     */
+    configure(next: readonly ClusterNetwork[], nextQuorum: Quorum, isOurs: (network: string) => boolean): void {
       const before = networks
       quorum = nextQuorum
       networks = new Map(
@@ -55,14 +59,16 @@ export function createVotes({ self, local, shown, standingOf, onMerged }: VotesD
       }
     },
 
-    polled(network, endpoint, since) {
+    /** Call it when a poll has changed the local board. Health from before `since` is another member's. */
+    polled(network: string, endpoint: string, since: UnixMs): void {
       const health = local.entry(network, endpoint)?.health
       if (health === undefined || (health.lastPolledAt ?? 0) < since) return
       networks.get(network)?.polled(health)
       polledNetworks.add(network)
     },
 
-    read(votes, isOurs) {
+    /** Takes votes from the database. `isOurs`: whether this member polls the network for its vantage. */
+    read(votes: readonly StoredVote[], isOurs: (network: string) => boolean): void {
       for (const vote of votes) {
         const voted = networks.get(vote.network)
         if (voted === undefined || (vote.vantage === self.vantage && isOurs(vote.network))) continue
@@ -70,7 +76,8 @@ export function createVotes({ self, local, shown, standingOf, onMerged }: VotesD
       }
     },
 
-    merge(nextImpaired, now) {
+    /** Shows what has changed. Call it every second at least, as votes expire. */
+    merge(nextImpaired: ReadonlySet<string>, now: UnixMs): void {
       const isAll = nextImpaired.size !== impaired.size || [...nextImpaired].some((id) => !impaired.has(id))
       impaired = nextImpaired
       for (const [name, voted] of networks) {
@@ -80,40 +87,25 @@ export function createVotes({ self, local, shown, standingOf, onMerged }: VotesD
       }
     },
 
-    take(tokenOf) {
+    /** Our votes since the last call on networks that have a token. */
+    take(tokenOf: (network: string) => number | null): readonly WrittenVote[] {
       return [...networks].flatMap(([name, voted]) => {
         const token = tokenOf(name)
         return token === null ? [] : voted.take(token)
       })
     },
 
-    putBack(votes) {
+    /** Takes back what could not be written. */
+    putBack(votes: readonly WrittenVote[]): void {
       for (const { network, endpoint } of votes) networks.get(network)?.putBack(endpoint)
     },
 
-    isStale: (network, now) => networks.get(network)?.isStale(now) !== false,
+    /** Whether no vote of our vantage on this network holds any more. */
+    isStale: (network: string, now: UnixMs): boolean => networks.get(network)?.isStale(now) !== false,
   }
 }
 
-export interface Votes {
-  /**
-   * Replaces all networks; votes on those that stay are kept, and put on the local board again. The next `merge` shows
-   * all of them.
-   */
-  configure(networks: readonly ClusterNetwork[], quorum: Quorum, isOurs: (network: string) => boolean): void
-  /** Call it when a poll has changed the local board. Health from before `since` is another member's. */
-  polled(network: string, endpoint: string, since: UnixMs): void
-  /** Takes votes from the database. `isOurs`: whether this member polls the network for its vantage. */
-  read(votes: readonly StoredVote[], isOurs: (network: string) => boolean): void
-  /** Shows what has changed. Call it every second at least, as votes expire. */
-  merge(impaired: ReadonlySet<string>, now: UnixMs): void
-  /** Our votes since the last call on networks that have a token. */
-  take(tokenOf: (network: string) => number | null): readonly WrittenVote[]
-  /** Takes back what could not be written. */
-  putBack(votes: readonly WrittenVote[]): void
-  /** Whether no vote of our vantage on this network holds any more. */
-  isStale(network: string, now: UnixMs): boolean
-}
+export type Votes = ReturnType<typeof createVotes>
 
 export interface ClusterNetwork {
   readonly network: Network
