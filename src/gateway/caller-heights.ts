@@ -8,7 +8,7 @@ import { chainOperationOf, type NodeReply, type UpstreamRequest } from './upstre
  * Remembers the highest blocks that each caller was shown, so that no caller sees a chain go backwards. The forwarder,
  * the cache and the coalescer record heights. A rollback of the chain itself deletes them.
  */
-export function createCallerHeights(rollbacks: Rollbacks = NO_ROLLBACKS, maxHeights = MAX_HEIGHTS): CallerHeights {
+export function createCallerHeights(rollbacks: Rollbacks = NO_ROLLBACKS, maxHeights = MAX_HEIGHTS) {
   /** The least recently raised first. */
   const heights = new Map<string, { readonly height: number; shownAt: number }>()
 
@@ -22,8 +22,10 @@ export function createCallerHeights(rollbacks: Rollbacks = NO_ROLLBACKS, maxHeig
   }
 
   return {
+    /** `null` if the caller was shown no height yet. */
     get,
-    raise(caller, network, shard, tag, height) {
+    /** Records a height shown to the caller; a lower height than before is ignored. */
+    raise(caller: string, network: string, shard: Shard, tag: HeightTag, height: number): void {
       const before = get(caller, network, shard, tag)
       if (before !== null && height < before) return
       const key = keyOf(caller, network, shard, tag)
@@ -41,12 +43,7 @@ export function createCallerHeights(rollbacks: Rollbacks = NO_ROLLBACKS, maxHeig
   }
 }
 
-export interface CallerHeights {
-  /** `null` if the caller was shown no height yet. */
-  get(caller: string, network: string, shard: Shard, tag: HeightTag): number | null
-  /** Records a height shown to the caller; a lower height than before is ignored. */
-  raise(caller: string, network: string, shard: Shard, tag: HeightTag, height: number): void
-}
+export type CallerHeights = ReturnType<typeof createCallerHeights>
 
 export type HeightTag = 'latest' | 'safe' | 'finalized' | 'pending'
 

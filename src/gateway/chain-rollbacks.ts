@@ -3,7 +3,7 @@ import type { Health } from '../core/verdict/health.ts'
 import type { Board } from '../state/board.ts'
 
 /** Detects rollbacks of a whole chain: its reference head stayed below a height for two rounds of polls. */
-export function createChainRollbacks(board: Pick<Board, 'network' | 'entry' | 'subscribe'>): ChainRollbacks {
+export function createChainRollbacks(board: Pick<Board, 'network' | 'entry' | 'subscribe'>) {
   const networks = new Map<string, NetworkPolls>()
   let polls = 0
 
@@ -18,8 +18,9 @@ export function createChainRollbacks(board: Pick<Board, 'network' | 'entry' | 's
   })
 
   return {
-    now: () => polls,
-    hasGoneBelow(network, shard, height, since) {
+    /** The number of polls so far, which serves as a clock. */
+    now: (): number => polls,
+    hasGoneBelow(network: string, shard: Shard, height: number, since: number): boolean {
       const tracked = networks.get(network)
       const references = tracked?.references(shard)
       if (tracked === undefined || references === undefined || references.current >= height) return false
@@ -32,12 +33,7 @@ export function createChainRollbacks(board: Pick<Board, 'network' | 'entry' | 's
   }
 }
 
-export interface ChainRollbacks {
-  /** The number of polls so far, which serves as a clock. */
-  now(): number
-  hasGoneBelow(network: string, shard: Shard, height: number, since: number): boolean
-  stop(): void
-}
+export type ChainRollbacks = ReturnType<typeof createChainRollbacks>
 
 /** The latest two polls of each endpoint of one network. */
 class NetworkPolls {

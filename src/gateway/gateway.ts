@@ -32,17 +32,7 @@ import {
 import type { AliasRoutes } from './request/route.ts'
 import { Cancellation, type UpstreamHandler } from './upstream-request.ts'
 
-/** Serves HTTP at `{base_url}/<endpoint_id>/…`, from the listener to the response. */
-export interface Gateway {
-  listen(): Promise<{ readonly host: string; readonly port: number }>
-  /** Applies to new requests; requests in flight keep their rules. */
-  reconfigure(rules: GatewayRules): void
-  useCertificate(certificate: Certificate): void
-  callers(): readonly CallerReport[]
-  inFlight(): number
-  /** Stops accepting, gives requests in flight some time to finish, and resolves when no connection is left. */
-  close(): Promise<void>
-}
+export type Gateway = ReturnType<typeof createGateway>
 
 /** The rules that a reload may change. */
 export interface GatewayRules {
@@ -94,16 +84,8 @@ const MAX_IN_FLIGHT = 4096
 const MAX_GRACE_MS = 8000
 const IDLE_TIMEOUT_MS = 20_000
 
-export function createGateway({
-  listen,
-  upstream,
-  aliases,
-  slices,
-  metrics,
-  clock,
-  log,
-  ...deps
-}: GatewayDeps): Gateway {
+/** Serves HTTP at `{base_url}/<endpoint_id>/…`, from the listener to the response. */
+export function createGateway({ listen, upstream, aliases, slices, metrics, clock, log, ...deps }: GatewayDeps) {
   const { maxInFlight = MAX_IN_FLIGHT } = deps
   const callers = createCallers({ clock })
   const bodies = new BodyMemory(callers)
@@ -192,7 +174,13 @@ export function createGateway({
     const body = await receiveBody(req, bodyLimitBytes, bodies, caller)
     if (body === 'gone') return
     if (body === 'overloaded') return reject(exchange, admission, OVERLOADED, 'rpc')
-    if (body === 'too-large') return reject(exchange, admission, bodyTooLarge(bodyLimitBytes), 'rpc')
+    if (body === 'too-large')
+      return reject(
+        exchange,
+        admission,
+        gatewayError('too-large', `the body is limited to ${bodyLimitBytes} bytes`),
+        'rpc',
+      )
     if (body === 'too-many-chunks') return reject(exchange, admission, TOO_MANY_CHUNKS, 'rpc')
     const answer = await handler.rpc(request, route, body)
     if (answer === 'no-content') respondEmpty(res, headers)
@@ -224,23 +212,21 @@ export function createGateway({
   }
 
   return {
-    listen: () => listener.listen(),
+    listen: (): Promise<{ readonly host: string; readonly port: number }> => listener.listen(),
 
-    reconfigure(next) {
+    /** Applies to new requests; requests in flight keep their rules. */
+    reconfigure(next: GatewayRules): void {
       admissionRules = applyRules(next)
       rules = next
       listener.useIdleTimeout(next.timeoutMs + IDLE_TIMEOUT_MS)
     },
 
-    useCertificate: (certificate) => listener.useCertificate(certificate),
-    callers: () => callers.list().map(reportOf),
-    inFlight: () => inFlight,
-    close: () => listener.close(Math.min(rules.timeoutMs, MAX_GRACE_MS), () => inFlight === 0),
+    useCertificate: (certificate: Certificate): void => listener.useCertificate(certificate),
+    callers: (): readonly CallerReport[] => callers.list().map(reportOf),
+    inFlight: (): number => inFlight,
+    /** Stops accepting, gives requests in flight some time to finish, and resolves when no connection is left. */
+    close: (): Promise<void> => listener.close(Math.min(rules.timeoutMs, MAX_GRACE_MS), () => inFlight === 0),
   }
-}
-
-function bodyTooLarge(limit: number): GatewayError {
-  return { kind: 'too-large', message: `the body is limited to ${limit} bytes` }
 }
 
 const TOO_MANY_CHUNKS = gatewayError('too-large', 'the body has too many small chunks')

@@ -2,7 +2,7 @@
  * Stops requests to a failing endpoint before polls confirm the failure. Closed: counts failures. Open: blocks requests
  * for a while. Half-open: one request tests the endpoint. Times are on the monotonic clock.
  */
-export function createCircuitBreaker(): CircuitBreaker {
+export function createCircuitBreaker() {
   /** The last ten attempts as bits, the latest in the lowest bit; 1 means failed. */
   let recent = 0
   let openUntil: number | null = null
@@ -31,17 +31,19 @@ export function createCircuitBreaker(): CircuitBreaker {
 
   return {
     allows,
-    begin(now) {
+    begin(now: number): void {
       if (openUntil !== null && allows(now)) testedAt = now
     },
-    succeed() {
+    /** The request was answered, with any answer. */
+    succeed(): void {
       if (openUntil !== null) return close()
       recent = (recent << 1) & ALL_RECENT
       // Only a full window of successes resets the open time, so a flapping endpoint is avoided for longer and longer.
       if (answersInARow < WINDOW) answersInARow++
       else openMs = FIRST_OPEN_MS
     },
-    fail(now, began) {
+    /** The request that began then failed through the endpoint's fault. Returns whether this opened the breaker. */
+    fail(now: number, began: number): boolean {
       answersInARow = 0
       if (openUntil !== null) {
         // Only the test counts: requests sent before the breaker opened were counted already.
@@ -54,30 +56,20 @@ export function createCircuitBreaker(): CircuitBreaker {
       open(now)
       return true
     },
-    ignore(began) {
+    /** The end of the request says nothing about the endpoint: the caller left, or local resources ran out. */
+    ignore(began: number): void {
       if (began === testedAt) testedAt = null
     },
+    /** A poll found the endpoint healthy. */
     close,
-    state(now) {
+    state(now: number): 'closed' | 'open' | 'half-open' {
       if (openUntil === null) return 'closed'
       return now >= openUntil ? 'half-open' : 'open'
     },
   }
 }
 
-export interface CircuitBreaker {
-  allows(now: number): boolean
-  begin(now: number): void
-  /** The request was answered, with any answer. */
-  succeed(): void
-  /** The request that began then failed through the endpoint's fault. Returns whether this opened the breaker. */
-  fail(now: number, began: number): boolean
-  /** The end of the request says nothing about the endpoint: the caller left, or local resources ran out. */
-  ignore(began: number): void
-  /** A poll found the endpoint healthy. */
-  close(): void
-  state(now: number): 'closed' | 'open' | 'half-open'
-}
+export type CircuitBreaker = ReturnType<typeof createCircuitBreaker>
 
 function bitsIn(bits: number): number {
   let count = 0

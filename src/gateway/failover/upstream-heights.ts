@@ -4,7 +4,7 @@ import type { Shard } from '../../core/network.ts'
 import type { Board } from '../../state/board.ts'
 
 /** Estimates which endpoints of a network have reached a height, from polls, answers and the time since then. */
-export function createUpstreamHeights({ network, board, clock }: UpstreamHeightsDeps): UpstreamHeights {
+export function createUpstreamHeights({ network, board, clock }: UpstreamHeightsDeps) {
   /** When the reference head last changed, by shard; on the monotonic clock. */
   const references = new Map<Shard, { readonly height: number; readonly at: number }>()
 
@@ -32,9 +32,12 @@ export function createUpstreamHeights({ network, board, clock }: UpstreamHeights
   referenceMoved()
 
   return {
+    /** The highest plausible height by now. A higher claim is false or belongs to another chain. */
     ceiling,
+    /** Must be called when a reference head may have changed. */
     referenceMoved,
-    comparedTo(shard, wanted) {
+    /** Whether an endpoint has reached this height. */
+    comparedTo(shard: Shard, wanted: number): (heights: KnownHeights) => HeightStanding {
       const highest = ceiling(shard)
       const pace = blockTimeMs(shard)
       const now = clock.monotonic()
@@ -48,14 +51,7 @@ export function createUpstreamHeights({ network, board, clock }: UpstreamHeights
   }
 }
 
-export interface UpstreamHeights {
-  /** Whether an endpoint has reached this height. */
-  comparedTo(shard: Shard, wanted: number): (heights: KnownHeights) => HeightStanding
-  /** The highest plausible height by now. A higher claim is false or belongs to another chain. */
-  ceiling(shard: Shard): number
-  /** Must be called when a reference head may have changed. */
-  referenceMoved(): void
-}
+export type UpstreamHeights = ReturnType<typeof createUpstreamHeights>
 
 /** `LIKELY`: at the chain's pace, the endpoint should have reached the height by now. */
 export type HeightStanding = typeof REACHED | typeof LIKELY | typeof BEHIND

@@ -8,7 +8,7 @@ import { Upstream, type UpstreamTarget } from './upstream.ts'
 import { createUpstreamSelector, type UpstreamSelector } from './upstream-selector.ts'
 
 /** Holds the upstreams of all networks and updates them from polls. */
-export function createUpstreams({ board, clock, onOtherChain }: UpstreamsDeps): Upstreams {
+export function createUpstreams({ board, clock, onOtherChain }: UpstreamsDeps) {
   let upstreams = new Map<EndpointKey, Upstream>()
   let networks = new Map<string, UpstreamNetwork>()
 
@@ -66,10 +66,11 @@ export function createUpstreams({ board, clock, onOtherChain }: UpstreamsDeps): 
   }
 
   return {
-    network: (name) => networks.get(name),
-    all: () => upstreams.values(),
+    network: (name: string): UpstreamNetwork | undefined => networks.get(name),
+    all: (): Iterable<Upstream> => upstreams.values(),
 
-    retarget(targets) {
+    /** Replaces the set of endpoints. Unchanged endpoints keep their state. */
+    retarget(targets: readonly UpstreamTarget[]): void {
       const before = { upstreams, networks }
       upstreams = new Map()
       for (const target of targets) {
@@ -96,19 +97,11 @@ export function createUpstreams({ board, clock, onOtherChain }: UpstreamsDeps): 
       }
     },
 
-    close() {
+    close(): void {
       unsubscribe()
       timer.cancel()
     },
   }
-}
-
-export interface Upstreams {
-  network(name: string): UpstreamNetwork | undefined
-  all(): Iterable<Upstream>
-  /** Replaces the set of endpoints. Unchanged endpoints keep their state. */
-  retarget(targets: readonly UpstreamTarget[]): void
-  close(): void
 }
 
 export interface UpstreamNetwork {

@@ -16,7 +16,7 @@ import {
 } from './upstream-heights.ts'
 
 /** Chooses the endpoint for a request, and the next one after a failure. A changed verdict rebuilds the ranking. */
-export function createUpstreamSelector({ network, board, clock, upstreamOf }: UpstreamSelectorDeps): UpstreamSelector {
+export function createUpstreamSelector({ network, board, clock, upstreamOf }: UpstreamSelectorDeps) {
   const heights = createUpstreamHeights({ network, board, clock })
   const preferred = new PreferredUpstreams()
   let list: CandidateList | null = null
@@ -63,7 +63,8 @@ export function createUpstreamSelector({ network, board, clock, upstreamOf }: Up
   }
 
   return {
-    select(criteria) {
+    /** `null` if no endpoint is left to try. */
+    select(criteria: SelectionCriteria): RankedUpstream | null {
       const { healthy, unhealthy, unresponsive, all } = current()
       const { need } = criteria
       const now = clock.monotonic()
@@ -80,7 +81,8 @@ export function createUpstreamSelector({ network, board, clock, upstreamOf }: Up
       return unhealthy.find(usable) ?? unresponsive.find(usable) ?? lastResort(all, query)
     },
 
-    hasAnother(upstream, criteria, inMs) {
+    /** Whether another endpoint, which is likely to answer or as bad as this one, is left to try if this one fails by then. */
+    hasAnother(upstream: Upstream, criteria: SelectionCriteria, inMs: number): boolean {
       const { healthy, unhealthy, unresponsive } = current()
       const { need, isRead } = criteria
       if (!isRead || need.kind === 'endpoint') return false
@@ -91,7 +93,8 @@ export function createUpstreamSelector({ network, board, clock, upstreamOf }: Up
       return unresponsive.some((ranked) => ranked.upstream === upstream) && unresponsive.some(isOther)
     },
 
-    rateLimitedForMs(criteria) {
+    /** Time until the first rate-limited endpoint that can serve this is usable; `null` without rate limits. */
+    rateLimitedForMs(criteria: Pick<SelectionCriteria, 'need' | 'isRead' | 'proxiesOnly'>): number | null {
       const { healthy, all } = current()
       const { need, isRead } = criteria
       const shard = shardOf(need)
@@ -105,7 +108,8 @@ export function createUpstreamSelector({ network, board, clock, upstreamOf }: Up
       return soonest === Number.POSITIVE_INFINITY ? null : soonest
     },
 
-    highestKnown(shard) {
+    /** The highest block of all endpoints on this chain, including unusable ones; `null` if unknown. */
+    highestKnown(shard: Shard): number | null {
       const ceiling = heights.ceiling(shard)
       let highest = -1
       for (const upstream of current().onThisChain) {
@@ -115,22 +119,26 @@ export function createUpstreamSelector({ network, board, clock, upstreamOf }: Up
       return highest === -1 ? null : highest
     },
 
+    /** The highest plausible height by now. A higher claim is false or belongs to another chain. */
     ceiling: heights.ceiling,
 
-    overview() {
+    /** In the current routing order, followed by the excluded endpoints. */
+    overview(): readonly EndpointOverview[] {
       const { healthy, candidates, ranking } = current()
       const costOf = ({ upstream }: RankedUpstream) =>
         upstream.cost() * (preferred.includes(upstream) ? PREFERRED_COST : 1)
       return overviewOf({ healthy, candidates, ranking, upstreamOf, costOf, now: clock.monotonic() })
     },
 
-    invalidate() {
+    /** Must be called when a verdict or the set of endpoints changes. */
+    invalidate(): void {
       list = null
     },
 
     referenceMoved: heights.referenceMoved,
 
-    tick(now) {
+    /** Must be called regularly, because no event reports that a result expires or maintenance begins. */
+    tick(now: UnixMs): void {
       const standing = board.network(network)
       if (list === null || standing === undefined) return
       if (standing.endpoints.some((entry, at) => shownState(entry, now) !== list?.candidates[at]?.state)) list = null
@@ -138,25 +146,7 @@ export function createUpstreamSelector({ network, board, clock, upstreamOf }: Up
   }
 }
 
-export interface UpstreamSelector {
-  /** `null` if no endpoint is left to try. */
-  select(criteria: SelectionCriteria): RankedUpstream | null
-  /** Whether another endpoint, which is likely to answer or as bad as this one, is left to try if this one fails by then. */
-  hasAnother(upstream: Upstream, criteria: SelectionCriteria, inMs: number): boolean
-  /** Time until the first rate-limited endpoint that can serve this is usable; `null` without rate limits. */
-  rateLimitedForMs(criteria: Pick<SelectionCriteria, 'need' | 'isRead' | 'proxiesOnly'>): number | null
-  /** The highest block of all endpoints on this chain, including unusable ones; `null` if unknown. */
-  highestKnown(shard: Shard): number | null
-  /** The highest plausible height by now. A higher claim is false or belongs to another chain. */
-  ceiling(shard: Shard): number
-  /** In the current routing order, followed by the excluded endpoints. */
-  overview(): readonly EndpointOverview[]
-  /** Must be called when a verdict or the set of endpoints changes. */
-  invalidate(): void
-  referenceMoved(): void
-  /** Must be called regularly, because no event reports that a result expires or maintenance begins. */
-  tick(now: UnixMs): void
-}
+export type UpstreamSelector = ReturnType<typeof createUpstreamSelector>
 
 export interface SelectionCriteria {
   readonly need: Need

@@ -1,19 +1,6 @@
 import type { ServerResponse } from 'node:http'
 
-/**
- * Limits the memory of answers not yet delivered: elements of unfinished batches and large unread answers. Beyond the
- * limit, disconnects the slowest reader of the caller that holds most; for a batch, only readers of its own caller and of those
- * that hold more.
- */
-export interface AnswerMemory {
-  /**
-   * `isOnly` if no other caller is configured: then its batches may use everything. Otherwise they may hold as much as all
-   * batches leave free: of one caller half, of two a third each, so that some is left for the next.
-   */
-  openBatch(caller: string, isOnly: boolean): BatchMemory
-  /** Counts a written answer until its response is closed. */
-  written(res: ServerResponse, caller: string, bytes: number): void
-}
+export type AnswerMemory = ReturnType<typeof createAnswerMemory>
 
 export interface BatchMemory {
   /** Counts an answer of the batch; `false` if it exceeds the limit of the batch, of its caller, or the total. */
@@ -39,10 +26,12 @@ interface UnreadAnswer {
   readonly bytes: number
 }
 
-export function createAnswerMemory({
-  maxBytes = MAX_BYTES,
-  maxBatchBytes = MAX_BATCH_BYTES,
-}: AnswerMemoryLimits = {}): AnswerMemory {
+/**
+ * Limits the memory of answers not yet delivered: elements of unfinished batches and large unread answers. Beyond the
+ * limit, disconnects the slowest reader of the caller that holds most; for a batch, only readers of its own caller and of those
+ * that hold more.
+ */
+export function createAnswerMemory({ maxBytes = MAX_BYTES, maxBatchBytes = MAX_BATCH_BYTES }: AnswerMemoryLimits = {}) {
   /** The oldest first. */
   const unread = new Map<ServerResponse, UnreadAnswer>()
   /** Unread answers and batches. */
@@ -89,7 +78,11 @@ export function createAnswerMemory({
   }
 
   return {
-    openBatch(caller, isOnly) {
+    /**
+     * `isOnly` if no other caller is configured: then its batches may use everything. Otherwise they may hold as much as all
+     * batches leave free: of one caller half, of two a third each, so that some is left for the next.
+     */
+    openBatch(caller: string, isOnly: boolean): BatchMemory {
       let held = 0
       let isOpen = true
       const refused = new Set<string>()
@@ -120,7 +113,8 @@ export function createAnswerMemory({
       }
     },
 
-    written(res, caller, bytes) {
+    /** Counts a written answer until its response is closed. */
+    written(res: ServerResponse, caller: string, bytes: number): void {
       if (bytes < LARGE_BYTES || res.destroyed) return
       unread.set(res, { caller, bytes })
       count(caller, bytes)

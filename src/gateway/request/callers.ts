@@ -3,17 +3,7 @@ import type { Clock } from '../../clock.ts'
 import { createTokenBucket } from '../../core/token-bucket.ts'
 import type { Secret } from '../../secret.ts'
 
-/** The configured callers, found by `endpoint_id`. */
-export interface Callers {
-  /** Replaces all callers from the next request on. A caller that keeps its name and limit keeps its tokens. */
-  configure(settings: readonly CallerSettings[]): void
-  /** Takes the same time for every wrong id. */
-  find(endpointId: string): Caller | null
-  /** In the order of the configuration. */
-  list(): readonly Caller[]
-  /** The name under which a caller shares limited resources; `null` if it is the only one and may use everything. */
-  shareOf(caller: Caller): string | null
-}
+export type Callers = ReturnType<typeof createCallers>
 
 export interface CallerSettings {
   readonly name: string
@@ -54,10 +44,10 @@ export interface CallerTally {
 const MAX_ID_LENGTH = 512
 
 /**
- * A salt per process prevents guesses with a chosen digest prefix, so the lookup does not reveal how close a guess is.
+ * The configured callers, found by `endpoint_id`. A salt per process prevents guesses with a chosen digest prefix, so the lookup does not reveal how close a guess is.
  * The comparison takes constant time.
  */
-export function createCallers({ clock }: { readonly clock: Pick<Clock, 'monotonic'> }): Callers {
+export function createCallers({ clock }: { readonly clock: Pick<Clock, 'monotonic'> }) {
   const salt = randomBytes(16).toString('hex')
   const unmatched = randomBytes(32)
   let byDigest = new Map<string, { readonly digest: Buffer; readonly caller: Caller }>()
@@ -70,7 +60,8 @@ export function createCallers({ clock }: { readonly clock: Pick<Clock, 'monotoni
   }
 
   return {
-    configure(settings) {
+    /** Replaces all callers from the next request on. A caller that keeps its name and limit keeps its tokens. */
+    configure(settings: readonly CallerSettings[]): void {
       const before = new Map(list.map((caller) => [caller.name, caller]))
       const entries = settings.map((of) => ({
         digest: digestOf(of.endpointId.reveal()),
@@ -81,7 +72,8 @@ export function createCallers({ clock }: { readonly clock: Pick<Clock, 'monotoni
       list = entries.map(({ caller }) => caller)
     },
 
-    find(endpointId) {
+    /** Takes the same time for every wrong id. */
+    find(endpointId: string): Caller | null {
       const known = validIds.get(endpointId)
       if (known !== undefined) return known
       const digest = digestOf(endpointId.length > MAX_ID_LENGTH ? endpointId.slice(0, MAX_ID_LENGTH) : endpointId)
@@ -92,8 +84,10 @@ export function createCallers({ clock }: { readonly clock: Pick<Clock, 'monotoni
       return entry.caller
     },
 
-    list: () => list,
-    shareOf: ({ name }) => (list.length > 1 ? name : null),
+    /** In the order of the configuration. */
+    list: (): readonly Caller[] => list,
+    /** The name under which a caller shares limited resources; `null` if it is the only one and may use everything. */
+    shareOf: ({ name }: Caller): string | null => (list.length > 1 ? name : null),
   }
 }
 

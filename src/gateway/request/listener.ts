@@ -15,19 +15,6 @@ import { paceHandshakes } from '../paced-handshakes.ts'
 import { PacedReads } from '../paced-reads.ts'
 import { CLOSES } from './respond.ts'
 
-/** The HTTP or HTTPS listener of the gateway, with the limits that a public listener needs. */
-export interface Listener {
-  /** Rejects if the address cannot be bound. */
-  listen(): Promise<{ readonly host: string; readonly port: number }>
-  /** Applies to new connections; open ones keep their certificate. */
-  useCertificate(certificate: Certificate): void
-  /** Applies to new connections, and to open ones from their next request on. */
-  useIdleTimeout(idleTimeoutMs: number): void
-  /** Stops accepting, waits up to `graceMs` for requests in flight, and resolves when no connection is left. */
-  close(graceMs: number, isIdle: () => boolean): Promise<void>
-  readonly closing: boolean
-}
-
 export interface ListenerDeps {
   readonly options: ListenerOptions
   readonly clock: Pick<Clock, 'monotonic' | 'after'>
@@ -74,7 +61,8 @@ const MAX_CONNECTIONS = 8192
 const BACKLOG = 2048
 const MIN_TLS_VERSION = 'TLSv1.2'
 
-export function createListener({ options, clock, onRequest }: ListenerDeps): Listener {
+/** The HTTP or HTTPS listener of the gateway, with the limits that a public listener needs. */
+export function createListener({ options, clock, onRequest }: ListenerDeps) {
   const { tls, timeouts = TIMEOUTS, maxConnections = MAX_CONNECTIONS } = options
   const onPlainRequest: RequestListener = (req, res) => begin(req, res, false)
   const limits: ServerOptions = {
@@ -115,7 +103,8 @@ export function createListener({ options, clock, onRequest }: ListenerDeps): Lis
   }
 
   return {
-    listen() {
+    /** Rejects if the address cannot be bound. */
+    listen(): Promise<{ readonly host: string; readonly port: number }> {
       return new Promise((resolve, reject) => {
         server.once('error', reject)
         server.listen({ port: options.port, host: options.host, backlog: BACKLOG }, () => {
@@ -126,19 +115,22 @@ export function createListener({ options, clock, onRequest }: ListenerDeps): Lis
       })
     },
 
-    useCertificate({ cert, key }) {
+    /** Applies to new connections; open ones keep their certificate. */
+    useCertificate({ cert, key }: Certificate): void {
       if ('setSecureContext' in server) server.setSecureContext({ cert, key, minVersion: MIN_TLS_VERSION })
     },
 
-    useIdleTimeout(idleTimeoutMs) {
+    /** Applies to new connections, and to open ones from their next request on. */
+    useIdleTimeout(idleTimeoutMs: number): void {
       server.timeout = idleTimeoutMs
     },
 
-    get closing() {
+    get closing(): boolean {
       return closing
     },
 
-    close(graceMs, isIdle) {
+    /** Stops accepting, waits up to `graceMs` for requests in flight, and resolves when no connection is left. */
+    close(graceMs: number, isIdle: () => boolean): Promise<void> {
       closing = true
       return new Promise((resolve) => {
         let left = graceMs

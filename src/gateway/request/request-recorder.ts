@@ -5,20 +5,7 @@ import type { Reply } from '../upstream-request.ts'
 import type { ServedNetwork } from './admission.ts'
 import type { Caller } from './callers.ts'
 
-/** Counts every request by its outcome: for its caller, for the metrics and, at level debug, in the log. */
-export interface RequestRecorder {
-  /** A call or REST request was handled; `reply` is `null` if no handler saw it. */
-  ended(
-    caller: Caller,
-    network: ServedNetwork,
-    operation: AskedOperation,
-    outcome: RequestOutcome,
-    startedAt: number,
-    reply: Reply | null,
-  ): void
-  /** A whole request with this many calls was rejected. */
-  rejected(caller: Caller | null, network: ServedNetwork | null, reason: RejectionReason, calls: number): void
-}
+export type RequestRecorder = ReturnType<typeof createRequestRecorder>
 
 /** Called for each request, so every method must be cheap. */
 export interface GatewayMetrics {
@@ -48,9 +35,18 @@ export interface RequestRecorderDeps {
   readonly log: Pick<Log, 'debug'>
 }
 
-export function createRequestRecorder({ metrics, clock, log }: RequestRecorderDeps): RequestRecorder {
+/** Counts every request by its outcome: for its caller, for the metrics and, at level debug, in the log. */
+export function createRequestRecorder({ metrics, clock, log }: RequestRecorderDeps) {
   return {
-    ended({ name: caller, tally }, { name: network }, operation, outcome, startedAt, reply) {
+    /** A call or REST request was handled; `reply` is `null` if no handler saw it. */
+    ended(
+      { name: caller, tally }: Caller,
+      { name: network }: ServedNetwork,
+      operation: AskedOperation,
+      outcome: RequestOutcome,
+      startedAt: number,
+      reply: Reply | null,
+    ): void {
       const ms = clock.monotonic() - startedAt
       tally.requests++
       if (outcome !== 'answered' && outcome !== 'node-error' && outcome !== 'cancelled') {
@@ -63,7 +59,8 @@ export function createRequestRecorder({ metrics, clock, log }: RequestRecorderDe
       log.debug({ caller, network, operation, endpoint: reply?.endpoint ?? null, outcome, ms }, 'request')
     },
 
-    rejected(caller, network, reason, calls) {
+    /** A whole request with this many calls was rejected. */
+    rejected(caller: Caller | null, network: ServedNetwork | null, reason: RejectionReason, calls: number): void {
       for (let call = 0; call < calls; call++) {
         metrics.rejected(network?.name ?? null, reason)
         if (caller !== null && network !== null) metrics.answered(network.name, 'none', caller.name, reason, null, null)
