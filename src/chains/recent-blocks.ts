@@ -1,14 +1,6 @@
 import type { Head } from '../core/poll-result.ts'
 
-/**
- * Caches the heads of recent blocks by the JSON text of the block: all nodes of a network send the same block byte for
- * byte. Comparing bytes saves decoding and parsing, and the garbage of both.
- */
-export interface RecentBlocks {
-  find(text: Buffer): Head | undefined
-  /** `text` must be a complete JSON value, and `head` must depend on nothing else. */
-  keep(text: Buffer, head: Head): void
-}
+export type RecentBlocks = ReturnType<typeof createRecentBlocks>
 
 /** Two blocks, each in the formats of two node implementations. */
 const KEPT_BLOCKS = 4
@@ -16,13 +8,18 @@ const KEPT_BLOCKS = 4
 /** The largest block without its transactions has about 100 kB; longer texts are not cached. */
 const MAX_BYTES = 131_072
 
-export function createRecentBlocks(): RecentBlocks {
+/**
+ * Caches the heads of recent blocks by the JSON text of the block: all nodes of a network send the same block byte for
+ * byte. Comparing bytes saves decoding and parsing, and the garbage of both.
+ */
+export function createRecentBlocks() {
   const texts: Buffer[] = []
   const heads: Head[] = []
   let oldest = 0
   return {
-    find: (text) => heads[texts.findIndex((kept) => kept.equals(text))],
-    keep(text, head) {
+    find: (text: Buffer): Head | undefined => heads[texts.findIndex((kept) => kept.equals(text))],
+    /** `text` must be a complete JSON value, and `head` must depend on nothing else. */
+    keep(text: Buffer, head: Head): void {
       if (text.length > MAX_BYTES) return
       // A copy, so that the rest of what the socket read is not kept.
       texts[oldest] = Buffer.from(text)

@@ -9,14 +9,14 @@ import { headerOf, readHttpDate, readRetryAfter } from './header.ts'
 import { MAX_FORWARDED_BYTES } from './limits.ts'
 import { createTransport, type TransportDeps, type TransportRequest } from './transport.ts'
 
-/** Forwards callers' requests to nodes over pooled connections. */
+/** Forwards callers' requests to nodes over pooled connections, and returns responses unchanged. Follows no redirects. */
 export function createNodeForwarder({
   clock,
   maxConnections = MAX_CONNECTIONS,
   maxTotalConnections = Number.POSITIVE_INFINITY,
   maxIncomingBytes,
   nextTurn,
-}: NodeForwarderDeps): NodeForwarder {
+}: NodeForwarderDeps) {
   const connections = new ConnectionBudget(maxTotalConnections)
   const transport = createTransport({
     clock,
@@ -29,7 +29,13 @@ export function createNodeForwarder({
   })
 
   return {
-    forward(address, request, withinMs, cancel) {
+    /** Never throws. Gives up after `withinMs`, or when `cancel` aborts. */
+    forward(
+      address: NodeAddress,
+      request: TransportRequest,
+      withinMs: number,
+      cancel: CancelSignal,
+    ): Promise<Forwarded> {
       return new Promise((resolve) => {
         const deadline = new Deadline(clock, Math.max(1, withinMs), cancel)
         transport.exchange(address, request, deadline, (exchanged) => {
@@ -41,28 +47,21 @@ export function createNodeForwarder({
         })
       })
     },
-    isQueueing: (address, caller) => transport.isQueueing(address, caller),
-    retain(addresses) {
+    /** Whether requests of the caller wait for a connection to this address. */
+    isQueueing: (address: NodeAddress, caller: string | null): boolean => transport.isQueueing(address, caller),
+    /** Closes all connections except those to these addresses, once their pending requests have ended, and divides the limits. */
+    retain(addresses: readonly NodeAddress[]): void {
       connections.divide(new Set(addresses.map(({ connectionKey }) => connectionKey)).size)
       transport.retain(addresses, true)
     },
-    close() {
+    close(): Promise<void> {
       transport.close()
       return Promise.resolve()
     },
   }
 }
 
-/** Forwards a caller's request to a node and returns the response unchanged. Never throws, follows no redirects. */
-export interface NodeForwarder {
-  /** Gives up after `withinMs`, or when `cancel` aborts. */
-  forward(address: NodeAddress, request: TransportRequest, withinMs: number, cancel: CancelSignal): Promise<Forwarded>
-  /** Whether requests of the caller wait for a connection to this address. */
-  isQueueing(address: NodeAddress, caller: string | null): boolean
-  /** Closes all connections except those to these addresses, once their pending requests have ended, and divides the limits. */
-  retain(addresses: readonly NodeAddress[]): void
-  close(): Promise<void>
-}
+export type NodeForwarder = ReturnType<typeof createNodeForwarder>
 
 export type Forwarded =
   | { readonly ok: true; readonly answer: ForwardedAnswer }
