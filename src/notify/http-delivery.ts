@@ -21,21 +21,22 @@ export function errorOf(delivered: Delivered): string | null {
   return delivered.result === 'sent' ? (delivered.missed ?? null) : delivered.error
 }
 
-/** Sends one HTTP request; never rejects. */
-export interface HttpDelivery {
-  /** `ca`: certificate authorities to trust instead of the system's, as PEM. */
-  send(request: HttpRequest, signal: AbortSignal, ca?: string | null): Promise<Delivered>
-  close(): void
-}
+export type HttpDelivery = ReturnType<typeof createHttpDelivery>
 
 const TIMEOUT_MS = 10_000
 const MAX_ANSWER_BYTES = 65_536
 const MAX_WORDS = 300
 
-export function createHttpDelivery({ clock, lookup = null }: HttpDeliveryDeps): HttpDelivery {
+/** Sends one HTTP request; never rejects. */
+export function createHttpDelivery({ clock, lookup = null }: HttpDeliveryDeps) {
   const transport = createTransport({ clock, maxConnections: 4, maxAnswerBytes: MAX_ANSWER_BYTES, lookup })
   return {
-    send({ url, path = '/', method = 'POST', headers, body, secrets = [] }, signal, ca = null) {
+    /** `ca`: certificate authorities to trust instead of the system's, as PEM. */
+    send(
+      { url, path = '/', method = 'POST', headers, body, secrets = [] }: HttpRequest,
+      signal: AbortSignal,
+      ca: string | null = null,
+    ): Promise<Delivered> {
       const tls = { ca, insecure: false }
       const address = createAddress({ url, headers, tls })
       const hidden = { ...headers, ...Object.fromEntries(secrets.entries()) }

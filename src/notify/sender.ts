@@ -3,23 +3,7 @@ import { type Delivered, errorOf } from './http-delivery.ts'
 import type { Message, Notification, Result } from './notification.ts'
 import type { Outbox } from './outbox.ts'
 
-/**
- * Sends what waits in one channel's outbox, one message at a time: at most `ratePerMinute`, with growing delays after
- * failures. A channel that keeps failing is tried with one message at a time (circuit breaker), at least every minute.
- */
-export interface Sender {
-  /** Call it when something new may be sent. */
-  wake(): void
-  readonly health: SenderHealth
-  /** Notes the outcome of a request that was not a message of the outbox. */
-  note(delivered: Delivered): void
-  /** Another receiver follows: tries it at once, whatever the one before has asked for. */
-  startOver(): void
-  /** Resolves when the message in flight, if any, is settled. */
-  settled(): Promise<void>
-  /** Starts nothing more, and resolves when nothing is in flight: after some seconds, that is aborted. */
-  stop(): Promise<void>
-}
+export type Sender = ReturnType<typeof createSender>
 
 export interface SenderHealth {
   readonly failing: boolean
@@ -37,7 +21,11 @@ const EXPIRE_EVERY_MS = 60_000
 const LOOK_AGAIN_MS = 1000
 const STOP_GRACE_MS = 2000
 
-export function createSender(deps: SenderDeps): Sender {
+/**
+ * Sends what waits in one channel's outbox, one message at a time: at most `ratePerMinute`, with growing delays after
+ * failures. A channel that keeps failing is tried with one message at a time (circuit breaker), at least every minute.
+ */
+export function createSender(deps: SenderDeps) {
   const { outbox, clock, random, onSettled } = deps
   const stopping = new AbortController()
   /** Monotonic starts of the latest attempts. */
@@ -135,20 +123,25 @@ export function createSender(deps: SenderDeps): Sender {
   }
 
   return {
+    /** Call it when something new may be sent. */
     wake,
+    /** Notes the outcome of a request that was not a message of the outbox. */
     note,
-    startOver() {
+    /** Another receiver follows: tries it at once, whatever the one before has asked for. */
+    startOver(): void {
       receiver++
       failures = 0
       pausedUntil = 0
       outbox.hurry(clock.monotonic())
       wake()
     },
-    settled: () => running ?? Promise.resolve(),
-    get health() {
+    /** Resolves when the message in flight, if any, is settled. */
+    settled: (): Promise<void> => running ?? Promise.resolve(),
+    get health(): SenderHealth {
       return health
     },
-    async stop() {
+    /** Starts nothing more, and resolves when nothing is in flight: after some seconds, that is aborted. */
+    async stop(): Promise<void> {
       stopped = true
       timer?.cancel()
       const ended = new AbortController()

@@ -8,27 +8,7 @@ import type { Log } from '../log.ts'
 import type { Board } from '../state/board.ts'
 import type { Store } from '../store/store.ts'
 
-/** The silences: in memory while they hold, so that they apply at once, and in the store. */
-export interface Silences {
-  /** Loads what is stored; rejects if that cannot be read. Call it before incidents are recorded. */
-  restore(): Promise<void>
-  /** Those that hold now; the one that ends first comes first. */
-  active(): readonly Silence[]
-  /** `null` if there are too many. */
-  add(silence: NewSilence): Silence | null
-  /** Ends it now; `null` if no silence of that id holds. */
-  end(id: string): Silence | null
-  /** Takes over one that another daemon with the same store began or ended. */
-  learn(silence: Silence): void
-  /** How many have begun in this run. */
-  begun(): number
-  /** Whether this version of it is on disk. */
-  isStored(silence: Silence): Promise<boolean>
-  /** Whether nothing is to be sent about the incident now. */
-  covers(incident: SilencedIncident): boolean
-  /** Those that held at some time of the incident, in order, also for a part of its endpoints. */
-  during(incident: Incident): Promise<readonly Silence[]>
-}
+export type Silences = ReturnType<typeof createSilences>
 
 export interface NewSilence extends Pick<Silence, 'network' | 'endpoint' | 'reason'> {
   readonly forMs: number
@@ -38,7 +18,8 @@ export interface NewSilence extends Pick<Silence, 'network' | 'endpoint' | 'reas
 const MOST_ACTIVE = 500
 const ID_CHARACTERS = 8
 
-export function createSilences({ clock, store, reads = store, log }: SilencesDeps): Silences {
+/** The silences: in memory while they hold, so that they apply at once, and in the store. */
+export function createSilences({ clock, store, reads = store, log }: SilencesDeps) {
   const known = new Map<string, Silence>()
   let begun = 0
 
@@ -56,16 +37,19 @@ export function createSilences({ clock, store, reads = store, log }: SilencesDep
   }
 
   return {
-    active: () => held().sort((a, b) => a.until - b.until),
+    /** Those that hold now; the one that ends first comes first. */
+    active: (): readonly Silence[] => held().sort((a, b) => a.until - b.until),
 
-    async restore() {
+    /** Loads what is stored; rejects if that cannot be read. Call it before incidents are recorded. */
+    async restore(): Promise<void> {
       for (const silence of await reads.silences({ from: clock.now(), to: Number.MAX_SAFE_INTEGER })) {
         // What was ended here is perhaps not stored yet.
         if (!known.has(silence.id)) known.set(silence.id, silence)
       }
     },
 
-    add({ forMs, ...silence }) {
+    /** `null` if there are too many. */
+    add({ forMs, ...silence }: NewSilence): Silence | null {
       const others = held()
       if (others.length >= MOST_ACTIVE) return null
       known.clear()
@@ -76,30 +60,36 @@ export function createSilences({ clock, store, reads = store, log }: SilencesDep
       return keep({ id, ...silence, from, until: from + Math.floor(forMs) }, 'silence begins')
     },
 
-    end(id) {
+    /** Ends it now; `null` if no silence of that id holds. */
+    end(id: string): Silence | null {
       const silence = known.get(id)
       const now = clock.now()
       if (silence === undefined || silence.until <= now) return null
       return keep({ ...silence, until: now }, 'silence ended')
     },
 
-    learn(silence) {
+    /** Takes over one that another daemon with the same store began or ended. */
+    learn(silence: Silence): void {
       const isNew = !known.has(silence.id)
       if (isNew && silence.until <= clock.now()) return
       known.set(silence.id, silence)
       if (isNew) begun++
     },
 
-    begun: () => begun,
+    /** How many have begun in this run. */
+    begun: (): number => begun,
 
-    async isStored({ id, network, from, until }) {
+    /** Whether this version of it is on disk. */
+    async isStored({ id, network, from, until }: Silence): Promise<boolean> {
       const stored = await store.silences({ network, from: until - 1, to: from + 1 })
       return stored.some((one) => one.id === id && one.until === until)
     },
 
-    covers: (incident) => known.size > 0 && areCovering(held(), incident),
+    /** Whether nothing is to be sent about the incident now. */
+    covers: (incident: SilencedIncident): boolean => known.size > 0 && areCovering(held(), incident),
 
-    async during(incident) {
+    /** Those that held at some time of the incident, in order, also for a part of its endpoints. */
+    async during(incident: Incident): Promise<readonly Silence[]> {
       const { network, openedAt: from, closedAt } = incident
       const to = closedAt ?? Number.MAX_SAFE_INTEGER
       const stored = await store.silences({ network, from, to })
