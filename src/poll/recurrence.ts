@@ -6,7 +6,7 @@ import type { UnixMs } from '../core/time.ts'
  * matches days; if both day fields are given, both must match. An hourly pattern also begins in the repeated hour when
  * the clock is put back. Throws for a pattern that node-cron's `validate` rejects.
  */
-export function createRecurrence(pattern: string, timeZone: string): Recurrence {
+export function createRecurrence(pattern: string, timeZone: string) {
   const zone = createTimeZone(timeZone)
   const { second, minute, hour, dayOfMonth, month, dayOfWeek } = parse(pattern)
   const onDays = createTask(`* * * ${dayOfMonth.join()} ${month.join()} ${dayOfWeek.join()}`, () => {}, {
@@ -45,7 +45,8 @@ export function createRecurrence(pattern: string, timeZone: string): Recurrence 
   const midnightOf = (at: UnixMs): WallMs => Math.floor((at + zone.offsetAt(at)) / DAY_MS) * DAY_MS
 
   return {
-    first(...range) {
+    /** The first start times in (after, until], in the order of time; at most `most`. */
+    first(...range: Range): readonly UnixMs[] {
       const [after, until, most] = range
       const starts: UnixMs[] = []
       // Skipped times of a day can move into the next one.
@@ -56,7 +57,8 @@ export function createRecurrence(pattern: string, timeZone: string): Recurrence 
       return ascending(starts).slice(0, most)
     },
 
-    latest(...range) {
+    /** The latest start times in (after, until], in the order of time; at most `most`. */
+    latest(...range: Range): readonly UnixMs[] {
       const [after, until, most] = range
       const starts: UnixMs[] = []
       const first = midnightOf(after) - DAY_MS
@@ -68,12 +70,7 @@ export function createRecurrence(pattern: string, timeZone: string): Recurrence 
   }
 }
 
-export interface Recurrence {
-  /** The first start times in (after, until], in the order of time; at most `most`. */
-  first(...range: Range): readonly UnixMs[]
-  /** The latest start times in (after, until], in the order of time; at most `most`. */
-  latest(...range: Range): readonly UnixMs[]
-}
+export type Recurrence = ReturnType<typeof createRecurrence>
 
 type Range = readonly [after: UnixMs, until: UnixMs, most: number]
 
@@ -87,13 +84,6 @@ function ascending(numbers: readonly number[]): number[] {
 
 /** The time on a wall clock, as if that clock showed UTC. */
 type WallMs = number
-
-interface TimeZone {
-  /** Local time minus UTC. */
-  offsetAt(at: UnixMs): number
-  /** Converts times of the day that begins at this midnight to moments. */
-  day(midnight: WallMs): DayTimes
-}
 
 interface DayTimes {
   /** Whether the clock is changed on this day, or within half a day of it. */
@@ -113,7 +103,7 @@ const HOUR_MS = 3_600_000
 const MOST_AHEAD_MS = 14 * HOUR_MS
 const DAY_AND_MOST_BEHIND_MS = 36 * HOUR_MS
 
-function createTimeZone(name: string): TimeZone {
+function createTimeZone(name: string) {
   const format = new Intl.DateTimeFormat('en-US', {
     timeZone: name,
     calendar: 'gregory',
@@ -147,9 +137,11 @@ function createTimeZone(name: string): TimeZone {
   }
 
   return {
+    /** Local time minus UTC. */
     offsetAt,
 
-    day(midnight) {
+    /** Converts times of the day that begins at this midnight to moments. */
+    day(midnight: WallMs): DayTimes {
       const from = midnight - MOST_AHEAD_MS
       const to = midnight + DAY_AND_MOST_BEHIND_MS
       const before = offsetAt(from)

@@ -2,20 +2,7 @@ import type { Clock } from '../clock.ts'
 import { MIN_STALL_MS } from '../core/observer/observer.ts'
 import { humanDuration, type UnixMs } from '../core/time.ts'
 
-/** Records what happened to Heartline and its machine, in the order of time, to explain gaps in the history. */
-export interface Journal {
-  /** `lastWriteAt`: when an earlier run last wrote; 0 if there was none. */
-  started(lastWriteAt: UnixMs): void
-  /** The process was suspended or blocked for this long, until now. */
-  held(ms: number): void
-  stepped(byMs: number): void
-  reloaded(endpoints: number): void
-  reloadRefused(): void
-  /** Sets all current troubles, as text; each trouble is one entry that lasts until a call without it. */
-  troubles(now: readonly string[]): void
-  /** Newest first. */
-  entries(): readonly JournalEntry[]
-}
+export type Journal = ReturnType<typeof createJournal>
 
 export interface JournalEntry {
   readonly kind: JournalKind
@@ -31,7 +18,8 @@ export type JournalKind = (typeof JOURNAL_KINDS)[number]
 /** Bounds the entries on a machine whose clock is set all day. */
 const MAX_ENTRIES = 200
 
-export function createJournal({ clock }: { readonly clock: Pick<Clock, 'now'> }): Journal {
+/** Records what happened to Heartline and its machine, in the order of time, to explain gaps in the history. */
+export function createJournal({ clock }: { readonly clock: Pick<Clock, 'now'> }) {
   let past: JournalEntry[] = []
   const current = new Map<string, UnixMs>()
 
@@ -45,7 +33,8 @@ export function createJournal({ clock }: { readonly clock: Pick<Clock, 'now'> })
   }
 
   return {
-    started(lastWriteAt) {
+    /** `lastWriteAt`: when an earlier run last wrote; 0 if there was none. */
+    started(lastWriteAt: UnixMs): void {
       const at = clock.now()
       const missedMs = at - lastWriteAt
       if (lastWriteAt > 0 && missedMs > 0) {
@@ -59,23 +48,25 @@ export function createJournal({ clock }: { readonly clock: Pick<Clock, 'now'> })
       noteNow('start', 'Heartline started')
     },
 
-    held(ms) {
+    /** The process was suspended or blocked for this long, until now. */
+    held(ms: number): void {
       if (ms < MIN_STALL_MS) return
       const until = clock.now()
       note({ kind: 'hold', from: until - ms, until, text: `this process stood still for ${humanDuration(ms)}` })
     },
 
-    stepped: (byMs) =>
+    stepped: (byMs: number): void =>
       noteNow(
         'clock',
         `this machine's clock was set ${byMs > 0 ? 'forward' : 'back'} by ${humanDuration(Math.abs(byMs))}`,
       ),
 
-    reloaded: (endpoints) => noteNow('reload', `the configuration was reloaded: ${endpoints} endpoints`),
-    reloadRefused: () =>
+    reloaded: (endpoints: number): void => noteNow('reload', `the configuration was reloaded: ${endpoints} endpoints`),
+    reloadRefused: (): void =>
       noteNow('refusal', 'a configuration with errors was rejected; the previous one stays in force'),
 
-    troubles(now) {
+    /** Sets all current troubles, as text; each trouble is one entry that lasts until a call without it. */
+    troubles(now: readonly string[]): void {
       const at = clock.now()
       for (const [text, from] of current) {
         if (now.includes(text)) continue
@@ -85,7 +76,8 @@ export function createJournal({ clock }: { readonly clock: Pick<Clock, 'now'> })
       for (const text of now) if (!current.has(text)) current.set(text, at)
     },
 
-    entries() {
+    /** Newest first. */
+    entries(): readonly JournalEntry[] {
       const open = [...current].map(([text, from]) => ({ kind: 'trouble', from, until: null, text }) as const)
       return [...past, ...open].sort((a, b) => b.from - a.from)
     },

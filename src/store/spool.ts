@@ -5,22 +5,7 @@ import { takeLock, troubleOf } from './sqlite/disk.ts'
 import { StoreError } from './store.ts'
 import type { Batch, Registration } from './write-events.ts'
 
-/** Batches that wait in a file for a database that is away, in order. */
-export interface Spool {
-  /** Polls in it. */
-  readonly rows: number
-  readonly isEmpty: boolean
-  /** Throws any error of the file. */
-  add(batch: Batch, registrations: readonly Registration[]): void
-  /**
-   * The oldest batches as one, so that a distant database catches up: of about this many polls and events, but at least
-   * one batch. `null` if there is none.
-   */
-  oldest(atMost: number): Spooled | null
-  /** Also succeeds if the file cannot be written, as on a full disk. */
-  remove(spooled: Spooled): void
-  close(): void
-}
+export type Spool = ReturnType<typeof createSpool>
 
 export interface Spooled {
   /** Of the latest batch in it. */
@@ -114,7 +99,8 @@ function join(earlier: Spooled, later: Spooled): Spooled | null {
 /** A file of this size is replaced by a new one once it is empty, because SQLite's files do not shrink. */
 const LARGE_PAGES = 4096
 
-function createSpool(path: string, onClose: () => void): Spool {
+/** Batches that wait in a file for a database that is away, in order. */
+function createSpool(path: string, onClose: () => void) {
   /** `null`: it is made when it is needed. */
   let file: ReturnType<typeof fileAt> | null = fileAt(path)
   let { rows, batches } = file.total.get() as { rows: number; batches: number }
@@ -133,19 +119,25 @@ function createSpool(path: string, onClose: () => void): Spool {
   }
 
   return {
-    get rows() {
+    /** Polls in it. */
+    get rows(): number {
       return rows
     },
-    get isEmpty() {
+    get isEmpty(): boolean {
       return batches === 0
     },
-    add({ polls, events }, registrations) {
+    /** Throws any error of the file. */
+    add({ polls, events }: Batch, registrations: readonly Registration[]): void {
       const bytes = Buffer.from(polls.buffer, polls.byteOffset, polls.byteLength)
       opened().insert.run(rowsOf(polls), bytes, JSON.stringify({ events, registrations }))
       rows += rowsOf(polls)
       batches++
     },
-    oldest(atMost) {
+    /**
+     * The oldest batches as one, so that a distant database catches up: of about this many polls and events, but at least
+     * one batch. `null` if there is none.
+     */
+    oldest(atMost: number): Spooled | null {
       let joined: Spooled | null = null
       if (batches === 0) return null
       for (const row of opened().after.iterate(removedTo) as IterableIterator<Row>) {
@@ -156,7 +148,8 @@ function createSpool(path: string, onClose: () => void): Spool {
       }
       return joined
     },
-    remove(spooled) {
+    /** Also succeeds if the file cannot be written, as on a full disk. */
+    remove(spooled: Spooled): void {
       rows -= rowsOf(spooled.batch.polls)
       batches -= spooled.batches
       try {
@@ -169,7 +162,7 @@ function createSpool(path: string, onClose: () => void): Spool {
       // Batches that stay in the file would be written after later ones when the daemon starts again.
       if (removedTo > 0 || (opened().pages.get() as number) > LARGE_PAGES) startAnew()
     },
-    close() {
+    close(): void {
       file?.db.close()
       onClose()
     },

@@ -24,12 +24,6 @@ import {
 import { changesMaintenance, recount, replaceMaintenance } from './recount-stored.ts'
 import type { Query } from './sessions.ts'
 
-/** Writes batches, each in one transaction. Writing one again changes nothing. */
-export interface BatchWriter {
-  /** `registered`: the endpoints that polls refer to by index; the batch may add some. */
-  write(batch: Batch, registered: Map<number, Registration>): Promise<Outcome>
-}
-
 export interface Outcome {
   readonly rows: number
   /** Rows about a network that another member of the cluster had claimed before. */
@@ -44,7 +38,8 @@ export interface BatchWriterDeps {
   readonly cluster: { readonly vantage: string; readonly member: string } | null
 }
 
-export function createBatchWriter({ database, partitions, vantageId, cluster }: BatchWriterDeps): BatchWriter {
+/** Writes batches, each in one transaction. Writing one again changes nothing. */
+export function createBatchWriter({ database, partitions, vantageId, cluster }: BatchWriterDeps) {
   const ids = createEndpointIds(database.query)
 
   async function writeIn(query: Query, plan: Plan, marks: Marks): Promise<Outcome> {
@@ -101,7 +96,8 @@ export function createBatchWriter({ database, partitions, vantageId, cluster }: 
   }
 
   return {
-    async write(batch, registered) {
+    /** `registered`: the endpoints that polls refer to by index; the batch may add some. */
+    async write(batch: Batch, registered: Map<number, Registration>): Promise<Outcome> {
       const plan = planOf(batch, registered)
       await ids.ensure(plan.names)
       await partitions.ensure(plan.times)

@@ -1,13 +1,7 @@
 import { DAY } from '../resolution.ts'
 import type { Database } from './database.ts'
 
-/** The partitions of `polls`, one for each day since the epoch (UTC). */
-export interface Partitions {
-  /** Makes the partition of each of these times that is missing. */
-  ensure(times: Iterable<number>): Promise<void>
-  /** Drops those that end by this time; polls of a day that is kept in part stay. */
-  dropBefore(at: number): Promise<void>
-}
+export type Partitions = ReturnType<typeof createPartitions>
 
 const dayOf = (at: number) => Math.floor(at / DAY.widthMs)
 const nameOf = (day: number) => `polls_${day}`.replace('-', 'm')
@@ -15,7 +9,8 @@ const nameOf = (day: number) => `polls_${day}`.replace('-', 'm')
 /** Any number: one session at a time changes the partitions. */
 const PARTITIONS_LOCK = 7_241_993
 
-export function createPartitions(database: Pick<Database, 'query' | 'transaction'>): Partitions {
+/** The partitions of `polls`, one for each day since the epoch (UTC). */
+export function createPartitions(database: Pick<Database, 'query' | 'transaction'>) {
   const known = new Set<number>()
 
   /** Attaching takes a lock that neither readers nor writers wait for; `CREATE TABLE … PARTITION OF` would block both. */
@@ -33,11 +28,13 @@ export function createPartitions(database: Pick<Database, 'query' | 'transaction
   }
 
   return {
-    async ensure(times) {
+    /** Makes the partition of each of these times that is missing. */
+    async ensure(times: Iterable<number>): Promise<void> {
       for (const day of new Set(Array.from(times, dayOf))) if (!known.has(day)) await make(day)
     },
 
-    async dropBefore(at) {
+    /** Drops those that end by this time; polls of a day that is kept in part stay. */
+    async dropBefore(at: number): Promise<void> {
       const rows = await database.query<{ name: string }>(
         "SELECT c.relname AS name FROM pg_inherits JOIN pg_class c ON c.oid = inhrelid WHERE inhparent = 'polls'::regclass",
       )

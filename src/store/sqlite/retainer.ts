@@ -36,19 +36,14 @@ const FREE_SHARE = 0.02
 const FREE_PAGES = 50
 const PAGES_AT_ONCE = 200
 
-export interface Retainer {
-  /** One pass, as a series of short transactions. */
-  pass(now: number): Generator<void>
-  /** Deletes the oldest polls when the disk or the quota is full; returns whether there is enough room now. */
-  makeRoom(now: number): boolean
-}
+export type Retainer = ReturnType<typeof createRetainer>
 
 export function createRetainer(
   db: Database.Database,
   retention: Retention,
   maxSizeBytes: number,
   trustedClock = createTrustedClock(db),
-): Retainer {
+) {
   const { cursors: reach, polls, holdSlots } = createHistoryTables(db)
   // Of each endpoint's rows before the first remaining poll, only the latest is needed.
   const deleteHolds = db.prepare(
@@ -122,7 +117,8 @@ export function createRetainer(
   }
 
   return {
-    *pass(now) {
+    /** One pass, as a series of short transactions. */
+    *pass(now: number): Generator<void> {
       if (trustedClock.judge(now) !== 'doubted') yield* cutByAge(now)
       for (const capRows of caps) yield* capRows()
       const { used, most } = pages()
@@ -130,7 +126,8 @@ export function createRetainer(
       yield* vacuum()
     },
 
-    makeRoom(now) {
+    /** Deletes the oldest polls when the disk or the quota is full; returns whether there is enough room now. */
+    makeRoom(now: number): boolean {
       if (trustedClock.trusts(now)) finish(cutByAge(now))
       for (const capRows of caps) finish(capRows())
       const { used, free, most } = pages()

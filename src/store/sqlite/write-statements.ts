@@ -1,5 +1,4 @@
 import type Database from 'better-sqlite3'
-import type { AliasRecord } from '../../core/routing/alias.ts'
 import type { SavedHealthJson } from '../engine.ts'
 import { onlyIn, planFrom, rangesByEndpoint, replanned } from '../maintenance-plan.ts'
 import { cursorsOf } from '../marks.ts'
@@ -13,18 +12,10 @@ import { createPollWriter, type PollWriter } from './poll-table.ts'
 import { createAliasReader, createRecordWriter } from './records.ts'
 import type { RollUp } from './roll-up.ts'
 
-/** The statements of the connection that writes. */
-export interface WriteStatements {
-  register(registrations: readonly Registration[]): void
-  /** Writes the batch in one transaction and returns the number of its polls; repeating it changes nothing. */
-  write(batch: Batch): number
-  savedHealth(): readonly SavedHealthJson[]
-  aliases(): readonly AliasRecord[]
-  jobEnded(job: string, at: number): void
-  lastRuns(): readonly (readonly [job: string, endedAt: number])[]
-}
+export type WriteStatements = ReturnType<typeof createWriteStatements>
 
-export function createWriteStatements(db: Database.Database, rollUp: RollUp): WriteStatements {
+/** The statements of the connection that writes. */
+export function createWriteStatements(db: Database.Database, rollUp: RollUp) {
   const endJob = db.prepare('INSERT OR REPLACE INTO jobs (job, ended_ms) VALUES (?, ?)')
   const allJobs = db.prepare('SELECT job, ended_ms FROM jobs').raw()
   const allSaved = db.prepare(
@@ -65,11 +56,12 @@ export function createWriteStatements(db: Database.Database, rollUp: RollUp): Wr
 
   return {
     register: db.transaction(endpoints.register).immediate,
-    write: (batch) => write.immediate(batch),
-    savedHealth: () => allSaved.all() as SavedHealthJson[],
+    /** Writes the batch in one transaction and returns the number of its polls; repeating it changes nothing. */
+    write: (batch: Batch): number => write.immediate(batch),
+    savedHealth: (): readonly SavedHealthJson[] => allSaved.all() as SavedHealthJson[],
     aliases: createAliasReader(db),
-    jobEnded: (job, at) => void endJob.run(job, at),
-    lastRuns: () => allJobs.all() as [string, number][],
+    jobEnded: (job: string, at: number): void => void endJob.run(job, at),
+    lastRuns: (): readonly (readonly [job: string, endedAt: number])[] => allJobs.all() as [string, number][],
   }
 }
 
