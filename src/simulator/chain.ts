@@ -3,30 +3,7 @@ import type { Clock } from '../clock.ts'
 import type { Shard } from '../core/network.ts'
 import type { UnixMs } from '../core/time.ts'
 
-/**
- * A simulated blockchain shared by several nodes. It depends only on its seed, its block time and the time since 2020,
- * so chains with the same seed are equal across processes.
- */
-export interface SimulatedChain {
-  readonly seed: string
-  readonly blockTimeMs: number
-  /** `[null]` if the chain is not sharded. */
-  readonly shards: readonly Shard[]
-  readonly halted: boolean
-  /** The true time; it follows the monotonic clock, not the wall clock. */
-  now(): UnixMs
-  height(shard: Shard, at?: UnixMs): number
-  /** Returns the block at this height, minted or not; from the start of `branch` on, the block of that branch. */
-  block(shard: Shard, height: number, branch?: Branch | null): Block
-  /** Mints extra blocks at once on every shard, even while halted. */
-  mine(blocks: number): void
-  /**
-   * Halts now and later continues from there; or halts after block `atHeight` (of the first shard) and later catches
-   * up. With `atHeight`, chains of several processes stay equal even if they get the command at different times.
-   */
-  halt(atHeight?: number): void
-  resume(): void
-}
+export type SimulatedChain = ReturnType<typeof createChain>
 
 export interface Block {
   readonly shard: Shard
@@ -63,7 +40,11 @@ const GENESIS_AT: UnixMs = Date.UTC(2020, 0, 1)
 /** As on the real network, shards have different heights. */
 const BLOCKS_BETWEEN_SHARDS = 7
 
-export function createChain({ clock, seed, blockTimeMs, shards = [null] }: ChainOptions): SimulatedChain {
+/**
+ * A simulated blockchain shared by several nodes. It depends only on its seed, its block time and the time since 2020,
+ * so chains with the same seed are equal across processes.
+ */
+export function createChain({ clock, seed, blockTimeMs, shards = [null] }: ChainOptions) {
   const startedAt = clock.now() - clock.monotonic()
   const periods: Period[] = [{ base: 0, at: GENESIS_AT, stepMs: blockTimeMs, count: Number.POSITIVE_INFINITY }]
   let halted = false
@@ -96,14 +77,17 @@ export function createChain({ clock, seed, blockTimeMs, shards = [null] }: Chain
   return {
     seed,
     blockTimeMs,
+    /** `[null]` if the chain is not sharded. */
     shards,
-    get halted() {
+    get halted(): boolean {
       return halted || due(now()) >= last
     },
+    /** The true time; it follows the monotonic clock, not the wall clock. */
     now,
-    height: (shard, at = now()) => minted(at) + offset(shard),
+    height: (shard: Shard, at: UnixMs = now()): number => minted(at) + offset(shard),
 
-    block(shard, height, branch = null) {
+    /** Returns the block at this height, minted or not; from the start of `branch` on, the block of that branch. */
+    block(shard: Shard, height: number, branch: Branch | null = null): Block {
       return {
         shard,
         height,
@@ -113,7 +97,8 @@ export function createChain({ clock, seed, blockTimeMs, shards = [null] }: Chain
       }
     },
 
-    mine(blocks) {
+    /** Mints extra blocks at once on every shard, even while halted. */
+    mine(blocks: number): void {
       const base = due(now())
       last += blocks
       periods.push({ base, at: now(), stepMs: 0, count: blocks })
@@ -121,14 +106,18 @@ export function createChain({ clock, seed, blockTimeMs, shards = [null] }: Chain
       periods.push({ base: base + blocks, at: now(), stepMs: blockTimeMs, count: rest })
     },
 
-    halt(atHeight) {
+    /**
+     * Halts now and later continues from there; or halts after block `atHeight` (of the first shard) and later catches
+     * up. With `atHeight`, chains of several processes stay equal even if they get the command at different times.
+     */
+    halt(atHeight?: number): void {
       if (atHeight !== undefined) last = Math.max(atHeight, minted(now()))
       if (atHeight !== undefined || halted) return
       halted = true
       continueWith(blockTimeMs, 0)
     },
 
-    resume() {
+    resume(): void {
       last = Number.POSITIVE_INFINITY
       if (!halted) return
       halted = false

@@ -1,7 +1,6 @@
 import type { Clock } from '../clock.ts'
 import { type Endpoint, type EndpointKey, endpointKey } from '../core/endpoint.ts'
 import type { Failure } from '../core/failure.ts'
-import type { MaintenancePeriod } from '../core/maintenance.ts'
 import type { Comparison, Head, Liveness, Outcome, PollResult, ShardHead } from '../core/poll-result.ts'
 import type { UnixMs } from '../core/time.ts'
 import { createChain, digest, type SimulatedChain } from './chain.ts'
@@ -15,7 +14,7 @@ import { createView } from './view.ts'
  * The past of the demo's nodes, without sockets: their poll results at any time of the 90 days before `until`, on the
  * chains that the demo continues.
  */
-export function createPast(until: UnixMs): Past {
+export function createPast(until: UnixMs) {
   let at = until - PAST_MS
   const clock: Clock = {
     now: () => at,
@@ -50,10 +49,11 @@ export function createPast(until: UnixMs): Past {
   }
 
   return {
+    /** The time of the current round. Its timers never run. */
     clock,
 
-    /** Moves the clock from round to round: often in a story, because heights of different rounds cannot be compared. */
-    *rounds() {
+    /** Moves the clock by the time that it yields: little in a story, because heights of different rounds cannot be compared. */
+    *rounds(): Generator<number, void, void> {
       const beginnings = stories.map(({ from }) => from - NEAR_MS)
       while (at < until) {
         tellStories()
@@ -65,7 +65,7 @@ export function createPast(until: UnixMs): Past {
       }
     },
 
-    poll(endpoint, compare) {
+    poll(endpoint: Endpoint, compare: (heads: readonly ShardHead[]) => readonly Comparison[]): PollResult {
       const node = nodes.get(endpointKey(endpoint))
       if (node === undefined) throw new Error(`no node simulates ${endpointKey(endpoint)}`)
       return pollResult(endpoint, node, at, compare)
@@ -76,15 +76,6 @@ export function createPast(until: UnixMs): Past {
       return { ...window, from, until: from + hours * HOUR_MS }
     }),
   }
-}
-
-export interface Past {
-  /** The time of the current round. Its timers never run. */
-  readonly clock: Clock
-  /** Yields once a round, with the time to the next one in milliseconds. */
-  rounds(): Generator<number, void, void>
-  poll(endpoint: Endpoint, compare: (heads: readonly ShardHead[]) => readonly Comparison[]): PollResult
-  readonly maintenance: readonly MaintenancePeriod[]
 }
 
 const MINUTE_MS = 60_000
