@@ -3,8 +3,11 @@ import { momentAt, readingAt } from './views/chart.ts'
 import type { Chart, ChartGroup, Moment } from './views/chart-group.ts'
 import type { Settings } from './views/view.ts'
 
-/** Follows the pointer and the keys: arrows, Home, End and page keys move; Enter and + zoom in, - zooms out, Escape hides. */
-export function createChartCursor({ shown, drawn }: ChartCursorDeps): ChartCursor {
+/**
+ * A cursor at one time, shown in every chart and in the timeline above them. It follows the pointer and the keys: arrows,
+ * Home, End and page keys move; Enter and + zoom in, - zooms out, Escape hides.
+ */
+export function createChartCursor({ shown, drawn }: ChartCursorDeps) {
   const line = document.createElement('i')
   line.className = 'cursor'
   let pointed: number | null = null
@@ -84,7 +87,12 @@ export function createChartCursor({ shown, drawn }: ChartCursorDeps): ChartCurso
     event.preventDefault()
   })
 
-  return { point, again: () => point(pointed) }
+  return {
+    /** `null` hides the cursor. */
+    point,
+    /** Shows the cursor again after a redraw. */
+    again: (): void => point(pointed),
+  }
 }
 
 export interface Showing {
@@ -105,13 +113,7 @@ export interface ChartCursorDeps {
   readonly drawn: () => readonly Drawn[]
 }
 
-/** A cursor at one time, shown in every chart and in the timeline above them. */
-export interface ChartCursor {
-  /** `null` hides the cursor. */
-  point(atMs: number | null): void
-  /** Shows the cursor again after a redraw. */
-  again(): void
-}
+export type ChartCursor = ReturnType<typeof createChartCursor>
 
 const PAGE_STEP = 12
 

@@ -11,7 +11,7 @@ import type { Contact, Model } from './views/view.ts'
  * Follows the daemon by server-sent events, or by polling while events do not get through. One tab of the browser does so
  * for all of them.
  */
-export function follow({ audience, changed, returned, refused }: FollowOptions): LiveConnection {
+export function follow({ audience, changed, returned, refused }: FollowOptions) {
   const startedAt = instant()
   let status: StatusView | null = null
   let incidents: readonly IncidentSummaryView[] = []
@@ -150,7 +150,7 @@ export function follow({ audience, changed, returned, refused }: FollowOptions):
   }
 
   return {
-    current() {
+    current(): Live {
       const silentMs = since(lastReceived ?? startedAt)
       const contact = contactAfter(silentMs, { isFirst: lastReceived === null, isGone: goneSince !== null, by })
       // From the first of the two, so that ages never jump.
@@ -183,10 +183,7 @@ const DEAD_AFTER_MS = 15_000
 const POLL_EVERY_MS = 5000
 const RETRY_MS = 2000
 
-export interface LiveConnection {
-  current(): Live
-  stop(): void
-}
+export type LiveConnection = ReturnType<typeof follow>
 
 export interface FollowOptions {
   /** Names those who may see the same data; only their tabs share it. */

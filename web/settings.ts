@@ -1,6 +1,7 @@
 import { DEFAULT_SETTINGS, type Settings } from './views/view.ts'
 
-export function createSettings(changed: () => void): SettingsStore {
+/** The user's settings. Some are stored by the browser; `boot.js` applies those before the first paint. */
+export function createSettings(changed: () => void) {
   let settings: Settings = { ...DEFAULT_SETTINGS, ...stored() }
 
   function change(next: Partial<Settings>): void {
@@ -23,14 +24,10 @@ export function createSettings(changed: () => void): SettingsStore {
     changed()
   })
 
-  return { current: () => settings, change }
+  return { current: (): Settings => settings, change }
 }
 
-/** The user's settings. Some are stored by the browser; `boot.js` applies those before the first paint. */
-export interface SettingsStore {
-  current(): Settings
-  change(next: Partial<Settings>): void
-}
+export type SettingsStore = ReturnType<typeof createSettings>
 
 const STORAGE_KEY = 'heartline'
 export const THEMES = ['auto', 'light', 'dark'] as const

@@ -1,5 +1,5 @@
 /** Shows the text of the cell under the pointer; sliders also follow the arrow keys, page keys, Home and End. */
-export function moveCursor(readables: readonly Readable[], first: Event, goTo: (path: string) => void): Cursor {
+export function moveCursor(readables: readonly Readable[], first: Event, goTo: (path: string) => void) {
   let told: HTMLElement | null = null
   const tip = document.createElement('div')
   tip.className = 'tipbox'
@@ -91,19 +91,16 @@ export function moveCursor(readables: readonly Readable[], first: Event, goTo: (
   else enter(first)
 
   return {
-    tells: (one) => told === one,
-    tell(one) {
+    /** Whether the text of this element is shown. */
+    tells: (one: HTMLElement): boolean => told === one,
+    tell(one: HTMLElement): void {
       const found = find(one)
       if (found !== null) show(found, 0)
     },
   }
 }
 
-export interface Cursor {
-  /** Whether the text of this element is shown. */
-  tells(one: HTMLElement): boolean
-  tell(one: HTMLElement): void
-}
+export type Cursor = ReturnType<typeof moveCursor>
 
 /** Elements that consist of cells with a text each. */
 export interface Readable {
