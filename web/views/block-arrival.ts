@@ -9,9 +9,9 @@ import {
   sinceLastBlock,
 } from './block-arrival-figures.ts'
 import { blockArrivalTable } from './block-arrival-table.ts'
-import { codeLink, shardName, standing, ticking } from './endpoint-row.ts'
+import { none, reason, shardName, standing, ticking } from './endpoint-row.ts'
 import { type Explored, inExplorer } from './explorer.ts'
-import { age, count, duration, unbroken, type Zone } from './format.ts'
+import { age, count, duration, type Zone } from './format.ts'
 import { guard, html, nothing, repeat, svg, type TemplateResult } from './lit.ts'
 import { endpointMark } from './mark.ts'
 import { isHealthy, lookOf } from './model.ts'
@@ -174,9 +174,7 @@ function endpointRow(
           <div>
             <a href=${endpointPath(network.name, endpoint.name)}>${endpoint.title}</a>
             ${isHealthy(endpoint) ? nothing : html`<small class="standing">${standing(endpoint, zone, nowMs)}</small>`}
-            ${conditionsOn(endpoint, shard.shard).map(
-              ({ code, message }) => html`<p class="why">${codeLink(code)} ${unbroken(message)}</p>`,
-            )}
+            ${conditionsOn(endpoint, shard.shard).map(reason)}
           </div>
         </div>
       </th>
@@ -255,10 +253,6 @@ function legend(racers: readonly EndpointArrivals[]): TemplateResult {
   return html`<ul class="legend">
     ${names.map((name) => html`<li><i class=${name}></i>${NETWORK.legend[name]}</li>`)}
   </ul>`
-}
-
-function none(): TemplateResult {
-  return html`<span class="quiet none" role="img" aria-label=${WORDS.notKnown}>${WORDS.none}</span>`
 }
 
 function round(value: number): number {

@@ -68,7 +68,8 @@ export function ticking(from: string, zone: Zone, nowMs: number): TemplateResult
   return html`<time datetime=${from} title=${moment(from, zone)} data-since>${age(since(from, nowMs))}</time>`
 }
 
-function reason({ code, message }: ConditionView): TemplateResult {
+/** Why an endpoint is not healthy. */
+export function reason({ code, message }: ConditionView): TemplateResult {
   return html`<p class="why">${codeLink(code)} ${unbroken(message)}</p>`
 }
 
@@ -128,7 +129,7 @@ export function available(
   return html`<span title=${WORDS.coverageMeaning(share)}>${percent(ratio)}</span> ${known}`
 }
 
-function none(): TemplateResult {
+export function none(): TemplateResult {
   return html`<span class="quiet none" role="img" aria-label=${WORDS.notKnown}>${WORDS.none}</span>`
 }
 

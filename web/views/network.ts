@@ -11,9 +11,8 @@ import { chainSentence } from './chain-sentence.ts'
 import { clientsSection } from './clients.ts'
 import { dayBars, dayCount, knownDays } from './day-bars.ts'
 import { embedHeight } from './embed.ts'
-import { available, codeLink, shardName, standing } from './endpoint-row.ts'
+import { available, reason, shardName, standing } from './endpoint-row.ts'
 import { incidentsSection, maintenanceSection } from './events.ts'
-import { unbroken } from './format.ts'
 import { guard, html, nothing, repeat, type TemplateResult } from './lit.ts'
 import { endpointMark, mark } from './mark.ts'
 import { inOrderOf, isPublic, tally, toneOf, worstFirst } from './model.ts'
@@ -189,7 +188,7 @@ function names(network: NetworkView, { settings, nowMs }: Model<Data>): Template
         (endpoint) => html`<li>
           ${endpointMark(endpoint)} <a href=${endpointPath(network.name, endpoint.name)}>${endpoint.title}</a>
           <small class="standing"> ${standing(endpoint, settings.zone, nowMs)}</small>
-          ${endpoint.conditions.map(({ code, message }) => html`<p class="why">${codeLink(code)} ${unbroken(message)}</p>`)}
+          ${endpoint.conditions.map(reason)}
         </li>`,
       )}
     </ul>
