@@ -175,7 +175,13 @@ export class PollRun {
   /** Without a head check, a server that refuses every path shows nothing of a node: its address or our key is wrong. */
   #withEvidence(outcome: Outcome<Liveness>): Outcome<Liveness> {
     const status = this.#status
-    if (status === null || status < 300 || !outcome.ok || !outcome.value.checks.every(isRefused)) return outcome
+    if (
+      status === null ||
+      status < 300 ||
+      !outcome.ok ||
+      !outcome.value.checks.every(({ offered }) => offered === false)
+    )
+      return outcome
     return { ok: false, failure: { kind: 'http', status }, durationMs: outcome.durationMs }
   }
 
@@ -273,10 +279,6 @@ type HeadsRead = Pick<PollResult, 'heads' | 'compared'>
 
 function cutShort(failure: Failure): { readonly ok: false; readonly failure: Failure } {
   return fail(failure.kind === 'timeout' ? { ...failure, isCutShort: true } : failure)
-}
-
-function isRefused({ offered }: Liveness['checks'][number]): boolean {
-  return offered === false
 }
 
 /** Member by member: a spread is slow. */

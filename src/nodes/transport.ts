@@ -19,7 +19,7 @@ export function createTransport({
   maxAnswerBytes,
   maxIncomingBytes = MAX_INCOMING_BYTES,
   lookup,
-  nextTurn = noTurns,
+  nextTurn = () => null,
 }: TransportDeps): Transport {
   const pools = new Map<string, ConnectionPool>()
   const incoming = new IncomingMemory(maxIncomingBytes)
@@ -203,8 +203,4 @@ export interface TransportDeps {
   readonly lookup: LookupFunction | null
   /** Shares the event loop between callers' large bodies. Returns `null` if the caller's body may be read on at once. */
   readonly nextTurn?: ((caller: string | null) => Promise<void> | null) | undefined
-}
-
-function noTurns(): null {
-  return null
 }
