@@ -65,25 +65,10 @@ export interface GatewayReport {
   readonly aliases: readonly AliasRecord[]
 }
 
-/** The whole gateway: the HTTP listener, then aliases, cache, coalescer and forwarder. */
-export interface GatewayService {
-  /** Rejects if the address cannot be bound. */
-  listen(): Promise<{ readonly host: string; readonly port: number }>
-  /** Applies to every new request; requests in flight continue. */
-  reconfigure(setup: GatewaySetup): void
-  useCertificate(certificate: Certificate): void
-  /** Takes over aliases that another daemon with the same store created or found stale. */
-  learnAliases(records: readonly AliasRecord[]): void
-  /** The monitor saw an endpoint's chain regress or reorganise. */
-  chainMoved(network: string, event: ChainEvent): void
-  report(): GatewayReport
-  /** Whether an endpoint of the network is usable. */
-  hasEndpoint(network: string): boolean
-  /** Gives requests in flight some time to finish, and resolves when everything is closed. */
-  close(): Promise<void>
-}
+export type GatewayService = ReturnType<typeof createGatewayService>
 
-export function createGatewayService(deps: GatewayServiceDeps): GatewayService {
+/** The whole gateway: the HTTP listener, then aliases, cache, coalescer and forwarder. */
+export function createGatewayService(deps: GatewayServiceDeps) {
   const { listen, limits, board, store, onDoubt, metrics, clock, log } = deps
   let { setup } = deps
   let rpcPaths = rpcPathsOf(setup)
@@ -139,23 +124,27 @@ export function createGatewayService(deps: GatewayServiceDeps): GatewayService {
   settle()
 
   return {
-    listen: () => gateway.listen(),
+    /** Rejects if the address cannot be bound. */
+    listen: (): Promise<{ readonly host: string; readonly port: number }> => gateway.listen(),
 
-    reconfigure(next) {
+    /** Applies to every new request; requests in flight continue. */
+    reconfigure(next: GatewaySetup): void {
       setup = next
       rpcPaths = rpcPathsOf(next)
       settle()
       gateway.reconfigure(next.rules)
     },
 
-    useCertificate: (certificate) => gateway.useCertificate(certificate),
-    learnAliases: (records) => aliases.restore(records),
-    chainMoved(network, event) {
+    useCertificate: (certificate: Certificate): void => gateway.useCertificate(certificate),
+    /** Takes over aliases that another daemon with the same store created or found stale. */
+    learnAliases: (records: readonly AliasRecord[]): void => aliases.restore(records),
+    /** The monitor saw an endpoint's chain regress or reorganise. */
+    chainMoved(network: string, event: ChainEvent): void {
       cache.chainMoved(network, event)
       forwarder.chainMoved(network, event)
     },
 
-    report: () => ({
+    report: (): GatewayReport => ({
       requestsInFlight: gateway.inFlight(),
       callers: gateway.callers(),
       networks: setup.rules.networks.map(({ network: { name } }) => ({ name, endpoints: forwarder.overview(name) })),
@@ -163,10 +152,12 @@ export function createGatewayService(deps: GatewayServiceDeps): GatewayService {
     }),
 
     // A half-open breaker is a question: whether the endpoint works shows with the next request or poll.
-    hasEndpoint: (network) =>
+    /** Whether an endpoint of the network is usable. */
+    hasEndpoint: (network: string): boolean =>
       forwarder.overview(network).some(({ excluded, breaker }) => excluded === null && breaker === 'closed'),
 
-    async close() {
+    /** Gives requests in flight some time to finish, and resolves when everything is closed. */
+    async close(): Promise<void> {
       await gateway.close()
       cache.stop()
       rollbacks.stop()

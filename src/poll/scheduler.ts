@@ -25,7 +25,7 @@ export type { ScheduledItem } from './turns.ts'
  * comes while its item runs waits for the end of that run. Other missed turns are skipped and counted: after a stall,
  * overdue items run once, at no more than twice the usual pace, and then keep their rhythm.
  */
-export function createScheduler(deps: SchedulerDeps): Scheduler {
+export function createScheduler(deps: SchedulerDeps) {
   const { clock, run, onLag, onSkip, concurrency, longestNapMs = LONGEST_NAP_MS } = deps
   const limiter = createConcurrencyLimiter(concurrency)
   const runs = createPollRuns({ clock, run, onLag, limiter, onEnd })
@@ -91,7 +91,11 @@ export function createScheduler(deps: SchedulerDeps): Scheduler {
   }
 
   return {
-    configure(items, newConcurrency, kept) {
+    /**
+     * Replaces all items. One with an unchanged interval keeps its rhythm, unless `kept` is given and omits it: it is new
+     * then, and what its node has asked for does not hold any more.
+     */
+    configure(items: readonly ScheduledItem[], newConcurrency?: number, kept?: ReadonlySet<string>): void {
       isFirstRoundDone()
       if (newConcurrency !== undefined) limiter.configure(newConcurrency)
       const now = clock.monotonic()
@@ -117,40 +121,52 @@ export function createScheduler(deps: SchedulerDeps): Scheduler {
       if (started) wakeAt(turns.nextAt(now))
     },
 
-    start() {
+    start(): void {
       started = true
       round()
     },
 
-    pollSoon(key, suspect = key) {
+    /**
+     * Gives the item an early turn, `retryMs` after its last start, if no regular turn comes sooner. As a witness for a
+     * suspect with a shorter `retryMs`, after that.
+     */
+    pollSoon(key: string, suspect: string = key): void {
       const entry = entries.get(key)
       if (entry === undefined || runs.ended) return
       turns.pollEarly(entry, clock.monotonic(), entries.get(suspect)?.item.retryMs)
     },
 
-    async pollOnDemand(key, signal, work) {
+    /**
+     * Runs `work` on this item outside its turns, once the limits leave room for an early turn and no turn waits. Gives
+     * up if `signal` aborts before that. The signal passed to `work` aborts when the scheduler stops.
+     */
+    async pollOnDemand(key: string, signal: AbortSignal, work: OnDemandWork): Promise<OnDemandResult> {
       const entry = entries.get(key)
       return entry === undefined ? { kind: 'unknown-item' } : runs.onDemand(entry, signal, work)
     },
 
-    async stop() {
+    /** Aborts running polls, and resolves when all have ended. */
+    async stop(): Promise<void> {
       timer?.cancel()
       turns.clear()
       await runs.stop()
     },
 
-    get running() {
+    get running(): number {
       return runs.running
     },
-    get lastRoundAt() {
+    /** Wall time of the last look for due items; `null` before the first. */
+    get lastRoundAt(): number | null {
       return lastRoundAt
     },
-    get lateMs() {
+    /** For how long polls have not been on time; 0 if they are. Slow nodes and hosts delay only themselves. */
+    get lateMs(): number {
       const now = clock.monotonic()
       if (started && now - lookedAt > 2 * longestNapMs) return now - lookedAt
       return lateSince === null ? 0 : now - lateSince
     },
-    get firstRoundDone() {
+    /** Whether every item configured at the start has been polled once. */
+    get firstRoundDone(): boolean {
       return isFirstRoundDone()
     },
   }
@@ -168,33 +184,7 @@ export interface SchedulerDeps {
   readonly longestNapMs?: number
 }
 
-export interface Scheduler {
-  /**
-   * Replaces all items. One with an unchanged interval keeps its rhythm, unless `kept` is given and omits it: it is new
-   * then, and what its node has asked for does not hold any more.
-   */
-  configure(items: readonly ScheduledItem[], concurrency?: number, kept?: ReadonlySet<string>): void
-  start(): void
-  /**
-   * Gives the item an early turn, `retryMs` after its last start, if no regular turn comes sooner. As a witness for a
-   * suspect with a shorter `retryMs`, after that.
-   */
-  pollSoon(key: string, suspect?: string): void
-  /**
-   * Runs `work` on this item outside its turns, once the limits leave room for an early turn and no turn waits. Gives
-   * up if `signal` aborts before that. The signal passed to `work` aborts when the scheduler stops.
-   */
-  pollOnDemand(key: string, signal: AbortSignal, work: OnDemandWork): Promise<OnDemandResult>
-  /** Aborts running polls, and resolves when all have ended. */
-  stop(): Promise<void>
-  readonly running: number
-  /** Wall time of the last look for due items; `null` before the first. */
-  readonly lastRoundAt: number | null
-  /** For how long polls have not been on time; 0 if they are. Slow nodes and hosts delay only themselves. */
-  readonly lateMs: number
-  /** Whether every item configured at the start has been polled once. */
-  readonly firstRoundDone: boolean
-}
+export type Scheduler = ReturnType<typeof createScheduler>
 
 export type OnDemandWork = (ended: AbortSignal) => Promise<{ readonly waitMs: number }>
 
