@@ -2,7 +2,7 @@ import type { ClusterHint, ClusterTables, ClusterView, HeldLease, LeaseKey, Stor
 import type { Use } from './connections.ts'
 import type { Database } from './database.ts'
 import { wellFormedJson } from './records.ts'
-import { areOfOneServer, isNew, NOTHING_SEEN, SEEN_NOW, type Seen } from './versions.ts'
+import { areOfOneServer, IS_NEW, NOTHING_SEEN, SEEN_NOW, type Seen } from './versions.ts'
 
 /** Members, leases and votes in PostgreSQL. Each call is one statement: it happens as a whole, or not at all. */
 export function createClusterTables(database: Database): ClusterTables {
@@ -216,7 +216,7 @@ const READ_VOTES = `
         ORDER BY version, vantage, network, endpoint)
       FROM (
         SELECT * FROM votes
-        WHERE ${isNew('$1')} AND member <> $2 AND pg_column_size(value) <= $3
+        WHERE ${IS_NEW} AND member <> $2 AND pg_column_size(value) <= $3
           AND (version, vantage, network, endpoint) > ($4::bigint, $5::text, $6::text, $7::text)
         ORDER BY version, vantage, network, endpoint LIMIT ${PAGE_VOTES}
       ) AS page), '[]') AS votes`

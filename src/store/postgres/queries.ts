@@ -18,7 +18,7 @@ import {
 } from './record-queries.ts'
 import type { Query } from './sessions.ts'
 import type { Changes } from './shared-store.ts'
-import { areOfOneServer, isNew, NOTHING_SEEN, SEEN_NOW, type Seen } from './versions.ts'
+import { areOfOneServer, IS_NEW, NOTHING_SEEN, SEEN_NOW, type Seen } from './versions.ts'
 
 /** Endpoints whose availability is computed at once, which keeps the event loop for some 10 ms. */
 const AVAILABILITY_CHUNK = 400
@@ -72,7 +72,7 @@ type AsyncCalls<H> = {
 }
 
 const ANY_CHANGE = `SELECT ${SEEN_NOW} AS position,
-  ${['incidents', 'silences', 'aliases'].map((table) => `EXISTS (SELECT 1 FROM ${table} WHERE ${isNew('$1')})`).join(' OR ')} AS "isAny"`
+  ${['incidents', 'silences', 'aliases'].map((table) => `EXISTS (SELECT 1 FROM ${table} WHERE ${IS_NEW})`).join(' OR ')} AS "isAny"`
 
 async function readChanges(run: Query, wanted: Seen | null): Promise<Changes> {
   const [now] = await run<{ position: Seen }>(`SELECT ${SEEN_NOW} AS position`)
@@ -82,7 +82,7 @@ async function readChanges(run: Query, wanted: Seen | null): Promise<Changes> {
     return { position, incidents: null, silences, aliases: await selectAliases(run) }
   }
   const since = <Row>(columns: string, table: string, order: string) =>
-    run<Row>(`SELECT ${columns} FROM ${table} WHERE ${isNew('$1')} ORDER BY ${order}`, [wanted])
+    run<Row>(`SELECT ${columns} FROM ${table} WHERE ${IS_NEW} ORDER BY ${order}`, [wanted])
   const incidents = await since<IncidentJson & { token: number }>(
     `${INCIDENT_COLUMNS}, token`,
     'incidents',
@@ -92,6 +92,6 @@ async function readChanges(run: Query, wanted: Seen | null): Promise<Changes> {
     position,
     incidents: incidents.flatMap((incident) => recordOf(incident) ?? []),
     silences: await since(SILENCE_COLUMNS, 'silences', 'nth'),
-    aliases: await selectAliases(run, isNew('$1'), wanted),
+    aliases: await selectAliases(run, IS_NEW, wanted),
   }
 }

@@ -14,11 +14,10 @@ export const SEEN_NOW = `pg_current_snapshot()::text || ' ' || extract(epoch FRO
 /** Transactions of different servers cannot be compared. */
 export const areOfOneServer = (one: Seen, other: Seen): boolean => one.split(' ')[1] === other.split(' ')[1]
 
-/** Selects rows that are new to the reader; the parameter has what it has seen at this server. */
-export function isNew(parameter: string): string {
-  const seen = `split_part(${parameter}, ' ', 1)::pg_snapshot`
-  return `version >= pg_snapshot_xmin(${seen})::text::bigint AND NOT pg_visible_in_snapshot(version::text::xid8, ${seen})`
-}
+const SEEN = `split_part($1, ' ', 1)::pg_snapshot`
+
+/** Selects rows that are new to the reader; the first parameter has what it has seen at this server. */
+export const IS_NEW = `version >= pg_snapshot_xmin(${SEEN})::text::bigint AND NOT pg_visible_in_snapshot(version::text::xid8, ${SEEN})`
 
 const READ_TABLES = ['incidents', 'silences', 'aliases', 'votes']
 

@@ -3,7 +3,7 @@ import { systemClock } from '../../../src/clock.ts'
 import { Secret } from '../../../src/secret.ts'
 import { DatabaseError } from '../../../src/store/postgres/database-error.ts'
 import { openDatabase, postgresMigrations } from '../../../src/store/postgres/migrate.ts'
-import { isNew, NOTHING_SEEN, SEEN_NOW, type Seen } from '../../../src/store/postgres/versions.ts'
+import { IS_NEW, NOTHING_SEEN, SEEN_NOW, type Seen } from '../../../src/store/postgres/versions.ts'
 import { StoreError } from '../../../src/store/store.ts'
 import { until } from '../../support/daemon.ts'
 import { hasPostgres, type PostgresServer, startPostgres } from '../../support/postgres.ts'
@@ -173,7 +173,7 @@ describe.skipIf(skip)('a database', () => {
     const database = await opened(await server.createDatabase())
     const add = 'INSERT INTO aliases VALUES ($1, $1, $1, $1, NULL, $1, 0, NULL, NULL, heartline_version())'
     const since = async (seen: Seen) =>
-      (await database.query<{ alias: string }>(`SELECT alias FROM aliases WHERE ${isNew('$1')}`, [seen])).map(
+      (await database.query<{ alias: string }>(`SELECT alias FROM aliases WHERE ${IS_NEW}`, [seen])).map(
         ({ alias }) => alias,
       )
     const now = async () => (await database.query<{ seen: Seen }>(`SELECT ${SEEN_NOW} AS seen`))[0]?.seen ?? ''
