@@ -111,7 +111,7 @@ export function answerHeight(request: UpstreamRequest, reply: NodeReply): Answer
   const { call } = request
   switch (operation.name) {
     case 'eth_blockNumber':
-      return reply.kind === 'result' ? headOf('latest', quantityAt(reply.result, 1)) : null
+      return reply.kind === 'result' ? headOf('latest', quantityIn(reply.result)) : null
     case 'eth_getBlockByNumber':
       return reply.kind === 'result' ? blockHeight(operation.need, call?.params ?? '', reply.result) : null
     case 'eth_getTransactionByHash':
@@ -194,9 +194,9 @@ export function quantityOf(text: Buffer, name: Buffer): number | null {
   return digits === undefined ? null : safe(Number.parseInt(digits, 16))
 }
 
-/** Reads `0x…"`. */
-export function quantityAt(text: Buffer, start: number): number | null {
-  const digits = /^0x([0-9a-fA-F]{1,14})"/.exec(text.toString('latin1', start, start + 17))?.[1]
+/** Reads `"0x…"`. */
+export function quantityIn(text: Buffer): number | null {
+  const digits = /^"0x([0-9a-fA-F]{1,14})"/.exec(text.toString('latin1', 0, 18))?.[1]
   return digits === undefined ? null : safe(Number.parseInt(digits, 16))
 }
 

@@ -8,7 +8,7 @@ import { incidentSummary, incidentView } from './incident-views.ts'
 import { addVary, prefersText } from './negotiation.ts'
 import { notesFor, noteView } from './note-routes.ts'
 import { withNotifications } from './notification-routes.ts'
-import { NameParameter, oneOf, parameter, TimeParameter, TimeZoneParameter, wholeNumber } from './parameters.ts'
+import { countUpTo, NameParameter, oneOf, parameter, TimeParameter, TimeZoneParameter } from './parameters.ts'
 import type { PostMortemWriter } from './post-mortem.ts'
 import { sendProblem } from './problem.ts'
 import { type App, json, NoQuery, operation, problem, type RouteDeps, text } from './route.ts'
@@ -38,7 +38,7 @@ const ListQuery = z.strictObject({
   condition: oneOf(...CONDITION_CODES, 'halted')
     .optional()
     .describe('Only incidents that had this condition at some time'),
-  limit: wholeNumber(1, MOST).optional().describe('Maximum number of incidents; default 50'),
+  limit: countUpTo(MOST).optional().describe('Maximum number of incidents; default 50'),
   cursor: parameter('the `next_cursor` of an answer', readCursor)
     .optional()
     .describe('The `next_cursor` of the previous page'),

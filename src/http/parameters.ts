@@ -34,9 +34,9 @@ export function oneOf<const T extends readonly string[]>(...allowed: T) {
   return z.enum(allowed, { error: `must be ${allowed.join(' or ')}` })
 }
 
-export function wholeNumber(from: number, to: number) {
-  const error = `must be a whole number from ${from} to ${to}`
-  const number = z.int({ error }).min(from, { error }).max(to, { error })
+export function countUpTo(most: number) {
+  const error = `must be a whole number from 1 to ${most}`
+  const number = z.int({ error }).min(1, { error }).max(most, { error })
   return z.preprocess((text) => (typeof text === 'string' && /^\d{1,9}$/.test(text) ? Number(text) : text), number)
 }
 

@@ -10,7 +10,7 @@ import type { Store } from '../store/store.ts'
 import { createKeptReading } from './kept-reading.ts'
 import { CELL_MS, createKnownHistory, firstOfDay, type Past, STRIP_HOURS } from './known-history.ts'
 import { type CompressibleText, compressible, sendTagged } from './negotiation.ts'
-import { wholeNumber } from './parameters.ts'
+import { countUpTo } from './parameters.ts'
 import { type App, json, NOT_MODIFIED, operation, problem } from './route.ts'
 import type { Scope } from './scopes.ts'
 import { knownSince, stripView } from './strip-views.ts'
@@ -23,7 +23,7 @@ export function registerStrips(app: App, strips: StripSource): void {
     visibility: 'public',
     summary:
       'The last hours of every endpoint, small enough for an overview; updated once a minute. Cells have 15 minutes, or less while less than 8 hours are known',
-    query: z.strictObject({ hours: wholeNumber(1, STRIP_HOURS).optional().describe('How many hours; default 24') }),
+    query: z.strictObject({ hours: countUpTo(STRIP_HOURS).optional().describe('How many hours; default 24') }),
     answers: {
       200: json(StripsView, 'One letter per cell, and its contents; the last cell is not over yet. With an `ETag`'),
       304: NOT_MODIFIED,

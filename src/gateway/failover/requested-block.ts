@@ -1,5 +1,5 @@
 import type { Failure } from '../../core/failure.ts'
-import { answerHeight, quantityAt } from '../caller-heights.ts'
+import { answerHeight, quantityIn } from '../caller-heights.ts'
 import { chainOperationOf, type NodeReply, type UpstreamRequest } from '../upstream-request.ts'
 
 /** Why an answer is not what was requested; `null` if it is. */
@@ -29,7 +29,7 @@ function lacksHeight(request: UpstreamRequest, reply: NodeReply): boolean {
 /** Clients sign for the chain id that they are given. `net_version` is another number on some chains. */
 function otherChain(request: UpstreamRequest, reply: NodeReply, expected: number): Failure | null {
   if (reply.kind !== 'result' || chainOperationOf(request).name !== 'eth_chainId') return null
-  const actual = quantityAt(reply.result, 1)
+  const actual = quantityIn(reply.result)
   if (actual === null) return NO_CHAIN_ID
   return actual === expected ? null : { kind: 'wrong-network', expected, actual: String(actual) }
 }
