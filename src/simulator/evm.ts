@@ -88,13 +88,13 @@ export function createEvm(options: EvmOptions): EvmMethods {
     if (QUESTIONS.has(method) && situation.faults.has('not-offered')) return notAvailable(method)
     switch (method) {
       case 'eth_chainId':
-        return success(`0x${chainId(situation).toString(16)}`)
+        return success(quantity(chainId(situation)))
       case 'net_version':
         return success(String(chainId(situation)))
       case 'web3_clientVersion':
         return success(clientVersion)
       case 'eth_blockNumber':
-        return success(`0x${situation.view.tip(null).toString(16)}`)
+        return success(quantity(situation.view.tip(null)))
       case 'eth_syncing':
         return syncing(situation)
       case 'net_peerCount':
