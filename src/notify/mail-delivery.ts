@@ -51,8 +51,9 @@ export async function sendMail(
   const redact = createRedact({ url: smtp, headers: hasPassword ? { login } : {}, tls: NO_TLS, rpcPath: '' })
   const deadline = new Deadline(clock, TIMEOUT_MS, signal)
   const ending = new AbortController()
-  if (deadline.passed) ending.abort()
-  deadline.watch(() => ending.abort())
+  const abort = () => ending.abort()
+  if (deadline.passed) abort()
+  deadline.watch(abort)
   try {
     const { rejected, rejectedErrors = [] } = await transport.sendMail({
       ...mail,
@@ -69,6 +70,7 @@ export async function sendMail(
   } catch (error) {
     return outcomeOf(error, redact)
   } finally {
+    deadline.unwatch(abort)
     deadline.end()
     transport.close()
   }

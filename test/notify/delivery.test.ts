@@ -167,9 +167,12 @@ describe('a mail', () => {
   test('arrives with text, HTML, its own id, and the thread of its incident', async () => {
     const { port, mails } = await smtp({ disabledCommands: ['STARTTLS', 'AUTH'] })
 
-    const outcome = await mail(mailTo(`smtp://127.0.0.1:${port}`))
+    const stopping = new AbortController()
+    const to = mailTo(`smtp://127.0.0.1:${port}`)
+    const outcome = await sendMail(to, { ca: null, clock: systemClock, signal: stopping.signal })
 
     expect(outcome).toEqual({ result: 'sent' })
+    expect(getEventListeners(stopping.signal, 'abort')).toEqual([])
     const [{ text } = { text: '' }] = mails
     expect(text).toContain('Message-ID: <msg_1@example.org>')
     expect(text).toContain('References: <incident-1@example.org>')
