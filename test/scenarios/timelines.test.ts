@@ -157,6 +157,35 @@ const KNOWN: Readonly<Record<string, Timeline>> = {
     ],
     seed: 832203382,
   },
+  'an outage of a host that ends while one of its endpoints is well, but not for long enough': {
+    networks: [
+      {
+        endpoints: 3,
+        blockTimeMs: 400,
+        intervalsMs: [15000, 40000, 15000, 40000],
+        oneHost: true,
+        irregular: true,
+        sharded: true,
+        rareLiveness: true,
+        failAfter: 1,
+        recoverAfter: 4,
+      },
+    ],
+    episodes: [
+      {
+        kind: 'faults',
+        faults: [
+          { kind: 'stalled', of: 3, begin: 2, polls: 30, size: 43 },
+          { kind: 'wrong-network', of: 4, begin: 4, polls: 27, size: 191 },
+        ],
+        stops: [],
+        halt: null,
+        replacement: null,
+        halving: { network: 2, at: 13, polls: 11 },
+      },
+    ],
+    seed: 182383825,
+  },
 }
 
 test.each(Object.entries(KNOWN))('%s', async (_, timeline) => {

@@ -243,6 +243,7 @@ export function judge({ runs, fleet, past, outages, halts, begun }: Played): Tim
     const key = keyOf(incident)
     const isHalt = halts.some((one) => isOf(one, incident, fleet))
     if (isHalt) continue
+    if (isOutage(incident, fleet, isExcused)) continue
     if (key === null || !isExcused(key, incident.confirmedAt))
       wrongs.push(
         `an incident of ${key ?? `${incident.network} (${incident.conditions.map(({ code }) => code).join(', ')})`} at ${seconds(incident.openedAt)}`,
@@ -253,7 +254,17 @@ export function judge({ runs, fleet, past, outages, halts, begun }: Played): Tim
       one.wrongs.map((wrong) => `${wrong} (from ${seconds(one.since)} to ${seconds(one.until)})`),
     ),
   )
-  wrongs.push(...wrongTimes({ runs, fleet, past, halts, of, seconds }))
+  wrongs.push(
+    ...wrongTimes({
+      runs,
+      fleet,
+      past,
+      halts,
+      of,
+      outages: [...incidents.values()].filter(({ cause }) => cause === 'outage'),
+      seconds,
+    }),
+  )
   for (const line of runs.flatMap(({ stage }) => stage.log))
     if (line.level === 'error') wrongs.push(`our own error: ${line.message}`)
   for (const { since, until } of outages) {
@@ -271,11 +282,12 @@ interface Times {
   readonly past: readonly Ill[]
   readonly halts: readonly Halt[]
   readonly of: (key: EndpointKey) => readonly Incident[]
+  readonly outages: readonly Incident[]
   readonly seconds: (at: number) => string
 }
 
 /** What incidents and history say of the times of faults that every poll shows. */
-function wrongTimes({ runs, fleet, past, halts, of, seconds }: Times): string[] {
+function wrongTimes({ runs, fleet, past, halts, of, outages, seconds }: Times): string[] {
   const wrongs: string[] = []
   for (const [at, one] of past.entries()) {
     const { fault, key } = one
@@ -299,9 +311,9 @@ function wrongTimes({ runs, fleet, past, halts, of, seconds }: Times): string[] 
     )
     const what = `${fault.kind} of ${key} from ${seconds(first ?? ended)} to ${seconds(ended)}`
     if (found.length > 1) wrongs.push(`${what} has ${found.length} incidents`)
-    for (const { openedAt, closedAt } of found) {
+    for (const { openedAt, closedAt, absorbedBy } of found) {
       if (!begins.includes(openedAt)) wrongs.push(`${what} has an incident since ${seconds(openedAt)}`)
-      if (closedAt !== null && !good.includes(closedAt))
+      if (absorbedBy === null && closedAt !== null && !good.includes(closedAt))
         wrongs.push(
           `${what} has an incident until ${seconds(closedAt)}, its first good poll was at ${good.map(seconds).join(' or ')}`,
         )
@@ -318,7 +330,9 @@ function wrongTimes({ runs, fleet, past, halts, of, seconds }: Times): string[] 
   for (const run of runs) {
     const { stage, from } = run
     for (const { key, name, network } of fleet) {
-      const known = of(key)
+      const isPart = (one: Incident) =>
+        one.affected.some((endpoint) => key === endpointKey({ network: one.network, name: endpoint }))
+      const known = [...of(key), ...outages.filter(isPart)]
       // Meanwhile, what only others can show of an endpoint belongs to the incident of the network.
       const isHalted = (at: number) =>
         halts.some((one) => one.name === name && at >= one.since && at <= one.until + slackOf(network))
@@ -365,6 +379,17 @@ function isOf({ name, since, until }: Halt, { cause, network: of, confirmedAt }:
   const { network } = fleet.find((one) => one.name === name) as Member
   const slackMs = slackOf(network)
   return confirmedAt >= since + stallOf(network) - slackMs && confirmedAt <= until + slackMs + 5000
+}
+
+/** Whether half of the endpoints of its host were wrong. */
+function isOutage(
+  { cause, network: of, confirmedAt }: Incident,
+  fleet: readonly Member[],
+  isIll: (key: EndpointKey, at: number) => boolean,
+): boolean {
+  const members = fleet.filter(({ name, network }) => name === of && network.oneHost)
+  const ill = members.filter(({ key }) => isIll(key, confirmedAt))
+  return cause === 'outage' && members.length > 1 && 2 * ill.length >= members.length
 }
 
 export function stallOf(network: TimelineNetwork): number {

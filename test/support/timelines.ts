@@ -435,7 +435,7 @@ function stageNetwork(
     intervalMs: intervalMs(number),
     livenessIntervalMs: intervalMs(number) * (rareLiveness ? 4 : 1),
     host: oneHost ? `n${at}.example.org` : `e${number}.n${at}.example.org`,
-    // Fewer than half fail at a time: never an outage of the host.
+    // Where half of them fail, they are one incident.
     ...(oneHost ? { origin: `n${at}.example.org` } : {}),
   }))
   return {
@@ -598,10 +598,9 @@ function networkOf(networks: readonly TimelineNetwork[], of: number): number {
   return all[of % all.length] as number
 }
 
-function isDecidable({ endpoints, oneHost }: TimelineNetwork, ill: readonly FaultKind[], all: number): boolean {
+function isDecidable({ endpoints }: TimelineNetwork, ill: readonly FaultKind[], all: number): boolean {
   if (endpoints === 1) return all > 2 && !ill.some((kind) => COMPARED.has(kind) || kind === 'removed')
-  // Half of the endpoints of a host are an outage of the host.
-  const room = endpoints === 2 ? 1 : oneHost ? Math.floor((endpoints - 1) / 2) : endpoints - 1
+  const room = endpoints === 2 ? 1 : endpoints - 1
   if (ill.length > room) return false
   const compared = ill.filter((kind) => COMPARED.has(kind))
   const answering = endpoints - ill.filter((kind) => kind === 'removed' || FAILURES[kind] !== undefined).length
