@@ -29,7 +29,7 @@ export interface Report extends Omit<Incident, 'changes'> {
   readonly reached: readonly Verdict[]
   /** Whether its endpoints are up again: a flapping one is open for a while then, and one that ended may have for another reason. */
   readonly recovered: boolean
-  /** A sentence about the other endpoints of the network, which tells the node's fault from the chain's. */
+  /** A sentence about the other endpoints of the network, which tells the node's fault from the chain's; see `othersOf`. */
   readonly others: string
 }
 

@@ -3,13 +3,17 @@ import { type Incident, named, sharedBy } from '../core/incident/incident.ts'
 import type { State } from '../core/verdict/condition.ts'
 import { type Board, type BoardNetwork, shownState } from '../state/board.ts'
 
-/** What the other endpoints of the network see: whether the node is at fault, or the chain. */
+/**
+ * What the other endpoints of the network see: whether the node is at fault, or the chain. Of an outage that ended: which
+ * of its endpoints are unhealthy for themselves from then on.
+ */
 export function othersOf(
   { cause, endpoint, network: name, affected, provider, closedAt, conditions }: Incident,
   network: Pick<BoardNetwork, 'standing'> | undefined,
   statesOf: (network: string) => StateCounts,
 ): string {
-  if (network === undefined || closedAt !== null) return ''
+  if (network === undefined) return ''
+  if (closedAt !== null) return cause === 'outage' ? stillUnhealthy(affected, statesOf(name)) : ''
   const { haltedShards, forked } = network.standing
   const halted = haltedShards.length > 0
   if (cause === 'outage')
@@ -30,6 +34,11 @@ export function othersOf(
   }
   const parts = tally.flatMap(([state, number]) => (number === 0 ? [] : [`${number} ${state}`]))
   return `The other endpoints of ${name}: ${parts.join(', ')}.`
+}
+
+function stillUnhealthy(affected: Incident['affected'], { states }: StateCounts): string {
+  const left = affected.filter((name) => ['degraded', 'down'].includes(states.get(name) ?? 'unknown'))
+  return left.length === 0 ? '' : `Still unhealthy: ${named(left, MOST_NAMED)}.`
 }
 
 /** The states of a network's endpoints. */

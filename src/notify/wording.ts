@@ -42,7 +42,7 @@ export interface SaidItem {
   readonly headline: string
   /** Conditions in their sentences. */
   readonly details: readonly string[]
-  /** What the other endpoints see: whether the node is at fault, or the chain. Empty once it has ended. */
+  /** What the other endpoints see: whether the node is at fault, or the chain. Once it has ended: who of an outage is left. */
   readonly others: string
   /** The incident's page; `null` without a public URL. */
   readonly url: string | null
@@ -69,9 +69,14 @@ function itemOf(report: Report, type: MessageType, saysBoth: boolean, publicUrl:
   }
 }
 
-/** Says in the first line whether it is the node or the chain; that of an outage names its endpoints already. */
+/** Says in the first line whether it is the node or the chain. */
 function withOthers({ report, headline, others }: SaidItem): string {
-  return others === '' || report.cause === 'outage' ? headline : `${headline.replace(/\.$/, '')}. ${others}`
+  return others === '' || isNamed(report) ? headline : `${headline.replace(/\.$/, '')}. ${others}`
+}
+
+/** The first line about an outage names its endpoints already. */
+function isNamed({ cause, closedAt }: Report): boolean {
+  return cause === 'outage' && closedAt === null
 }
 
 /** The conditions that hold, or those that an incident had until it closed; first those that give it its state. */
@@ -131,9 +136,10 @@ function afterPlanned({ plannedUntil = null }: Report): string {
   return plannedUntil === null ? '' : ` since planned maintenance ended at ${dateTime(plannedUntil)}`
 }
 
-function endWords({ cause, recovered, absorbedBy }: Report): string {
+function endWords({ cause, recovered, absorbedBy, others }: Report): string {
   const [be, have] = cause === 'outage' ? ['are', 'have'] : ['is', 'has']
   if (absorbedBy !== null) return `${be} part of a larger incident`
+  if (cause === 'outage' && others !== '') return 'are no longer one outage'
   return recovered ? `${have} recovered` : `${be} no longer monitored`
 }
 
@@ -156,7 +162,7 @@ function groupLine(items: readonly SaidItem[]): string {
 function severityOf(type: MessageType, reports: readonly Report[]): Said['severity'] {
   switch (type) {
     case 'incident.closed':
-      return reports.every(({ recovered }) => recovered) ? 'ok' : 'info'
+      return reports.every(({ recovered, others }) => recovered && others === '') ? 'ok' : 'info'
     case 'heartline.recovered':
       return 'ok'
     case 'test':
@@ -236,7 +242,7 @@ export function linesOf({ items }: Said): readonly string[] {
   return items.flatMap(({ report, headline, details, others }) => [
     ...(isAlone ? [] : [headline]),
     ...details,
-    ...(others === '' || (isAlone && report.cause !== 'outage') ? [] : [others]),
+    ...(others === '' || (isAlone && !isNamed(report)) ? [] : [others]),
   ])
 }
 

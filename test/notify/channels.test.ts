@@ -579,6 +579,13 @@ describe('the line of text', () => {
       'avalanche: 3 endpoints on one host (a, b, c) have recovered after 90 s (were down: connection refused)',
     ],
     [
+      'an outage that ended while one of its endpoints is still down',
+      messageOf([reportWith('connection refused', { ...OUTAGE, ...OVER, others: 'Still unhealthy: c.' })], {
+        type: 'incident.closed',
+      }),
+      'avalanche: 3 endpoints of provider acme (a, b, c) are no longer one outage after 90 s (were down: connection refused). Still unhealthy: c.',
+    ],
+    [
       'part of an outage from now on',
       messageOf([reportWith('connection refused', { ...OVER, recovered: false, absorbedBy: 'outage-1' })], {
         type: 'incident.closed',

@@ -57,3 +57,30 @@ test('an endpoint that is down from some places only is not blamed, until it is 
     "The other endpoint of ethereum is up: the fault is this endpoint's.",
   )
 })
+
+test('an outage that ended says which of its endpoints are still unhealthy', () => {
+  const ended = (c: 'up' | 'degraded' | 'down' | 'maintenance') =>
+    othersOf(
+      incident({
+        network: 'ethereum',
+        endpoint: null,
+        cause: 'outage',
+        affected: ['a', 'b', 'c', 'gone'],
+        closedAt: START,
+      }),
+      { standing: { network: network(), heads: [], haltedShards: [], forked: false } },
+      () => ({
+        counts: { up: 3, degraded: 1, down: 0, maintenance: 0, unknown: 0, [c]: 1 },
+        states: new Map([
+          ['a', 'up'],
+          ['b', 'up'],
+          ['c', c],
+          ['d', 'degraded'],
+        ]),
+      }),
+    )
+
+  expect(ended('down')).toBe('Still unhealthy: c.')
+  expect(ended('degraded')).toBe('Still unhealthy: c.')
+  expect([ended('up'), ended('maintenance')]).toEqual(['', ''])
+})
