@@ -45,7 +45,9 @@ export function* beaconConsensus(memory: ChainMemory, now: number): Inquiry<Cons
   }
   const state = stateOf(valueOf(health), valueOf(sync))
   const remainingSlots = valueOf(sync)?.remainingSlots ?? null
-  return { ok: true, value: { report: { state, reason: null, remainingSlots, peers: valueOf(peers) }, checks } }
+  const report: ConsensusReport = { state, reason: null, remainingSlots, peers: valueOf(peers) }
+  const isLimited = state === null && now <= memory.consensusRestsUntil
+  return { ok: true, value: { report: isLimited ? { ...report, isLimited } : report, checks } }
 }
 
 function ofPath<T>(path: string, read: (answer: NodeAnswer) => Reading<T>): Question<T> {

@@ -147,12 +147,14 @@ export const CONSENSUS_HEALTH = '/eth/v1/node/health'
 export const CONSENSUS_STATES = ['synced', 'syncing', 'optimistic', 'without-execution', 'down', 'unreached'] as const
 
 export interface ConsensusReport {
-  /** `null`: neither health nor synchronization is offered. `unreached`: perhaps this machine is at fault. */
+  /** `null`: neither health nor synchronization is offered or told. `unreached`: perhaps this machine is at fault. */
   readonly state: (typeof CONSENSUS_STATES)[number] | null
   /** Our own words for why it is down or unreached. */
   readonly reason: string | null
   readonly remainingSlots: number | null
   readonly peers: number | null
+  /** It told nothing of its state because it limits our rate. */
+  readonly isLimited?: true
 }
 
 /** Why a scheduled poll was skipped. */

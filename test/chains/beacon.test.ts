@@ -97,6 +97,10 @@ describe('that limits our rate', () => {
     expect(checks.map(({ name, healthy }) => [name, healthy])).toEqual([[SYNCING, true]])
   })
 
+  test('is not known if it tells neither health nor synchronization', () => {
+    expect(reportOf([limited(null), limited(null), PEERS])).toMatchObject({ state: null, isLimited: true })
+  })
+
   test('gets no request before its Retry-After is over, and nothing is known of it until then', () => {
     const memory = newChainMemory()
 
@@ -105,7 +109,7 @@ describe('that limits our rate', () => {
     expect(requests).toEqual([])
     expect(reading).toEqual({
       ok: true,
-      value: { report: { state: null, reason: null, remainingSlots: null, peers: null }, checks: [] },
+      value: { report: { state: null, reason: null, remainingSlots: null, peers: null, isLimited: true }, checks: [] },
     })
     expect(ask([READY, SYNCED, PEERS], memory, 600_000).requests).toHaveLength(3)
   })

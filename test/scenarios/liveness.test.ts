@@ -302,12 +302,29 @@ test.each<[string, () => Liveness, state: string, code: string]>([
   expect(stage.incidents()).toHaveLength(1)
 })
 
+test.each<[string, Partial<ConsensusReport>, state: string, code: string]>([
+  ['down', { state: 'down', reason: 'connection refused' }, 'down', 'consensus-down'],
+  ['syncing', { state: 'syncing', remainingSlots: 320 }, 'degraded', 'consensus-syncing'],
+])('a consensus node that is %s has not recovered because it limits the rate', async (_, report, state, code) => {
+  const stage = stageOf()
+  stage.set(key('b'), consensus(report))
+  await stage.pass(5 * MINUTE)
+
+  stage.set(key('b'), consensus({ state: null, reason: null, remainingSlots: null, peers: null, isLimited: true }))
+  await stage.pass(10 * MINUTE)
+  expect([stage.state(key('b')), stage.codes(key('b'))]).toEqual([state, [code]])
+
+  stage.set(key('b'), consensus({}))
+  await stage.until(() => stage.state(key('b')) === 'up', MINUTE + 3 * INTERVAL)
+  expect(stage.incidents()).toHaveLength(1)
+})
+
 test('a node that was healthy is not called worse for one limited liveness check', async () => {
   const stage = stageOf()
   await stage.pass(5 * MINUTE)
   stage.set(key('b'), { livenessFailure: { kind: 'rate-limited', retryAfterMs: null } })
   await stage.pass(MINUTE)
-  stage.set(key('b'), reporting({}))
+  stage.set(key('b'), consensus({ state: null, peers: null, isLimited: true }))
   await stage.pass(5 * MINUTE)
 
   expect(stage.accused()).toEqual([])

@@ -22,7 +22,8 @@ export function assess(
   const { endpoint, startedAt } = result
   const liveness = livenessAfter(previous.liveness, result.liveness, startedAt)
   const livenessLimited = isLivenessLimited(previous, result.liveness)
-  const earlier = earlierFindings(previous, result, { isComparable, livenessLimited })
+  const consensusLimited = liveness?.report?.consensus?.isLimited === true
+  const earlier = earlierFindings(previous, result, { isComparable, livenessLimited, consensusLimited })
   const options = { thresholds, now, timed, isComparable, livenessLimited, earlier }
   const findings = findingsOf(result, liveness, standings, options)
   const mayLag = !isComparable && standings.some(({ lagging }) => lagging)
@@ -55,20 +56,30 @@ export function assess(
 function earlierFindings(
   { confirmation }: Health,
   result: PollResult,
-  { isComparable, livenessLimited }: { readonly isComparable: boolean; readonly livenessLimited: boolean },
+  { isComparable, livenessLimited, consensusLimited }: Unseen,
 ): readonly Finding[] {
   const limited = limitedShards(result)
   const isLimitedAtAll = livenessLimited || limited.length > 0
-  if (isComparable && !isLimitedAtAll) return NOTHING
+  if (isComparable && !isLimitedAtAll && !consensusLimited) return NOTHING
   const { heads, liveness } = result
   const answersNothing = liveness?.ok !== true && heads.every(({ outcome }) => !outcome.ok)
   return confirmedNow(confirmation).filter(({ code, shards }) => {
-    if (OF_LIVENESS.has(code)) return livenessLimited
+    if (OF_LIVENESS.has(code)) return livenessLimited || (consensusLimited && OF_CONSENSUS.has(code))
     if (code === 'wrong-network') return isLimitedAtAll && answersNothing
     if (!isRelative(code)) return false
     return !isComparable || limited.some((shard) => shard === null || shards?.includes(shard) !== false)
   })
 }
+
+/** What this poll could not look for. */
+interface Unseen {
+  readonly isComparable: boolean
+  readonly livenessLimited: boolean
+  readonly consensusLimited: boolean
+}
+
+/** The conditions that only the consensus node shows. */
+const OF_CONSENSUS: ReadonlySet<ConditionCode> = new Set(['consensus-syncing', 'consensus-down'])
 
 function limitedShards({ heads }: PollResult): readonly Shard[] {
   if (heads.every(({ outcome }) => outcome.ok)) return NOTHING
