@@ -9,11 +9,11 @@ import { type Board, type BoardNetwork, shownState } from '../state/board.ts'
  */
 export function othersOf(
   { cause, endpoint, network: name, affected, provider, closedAt, conditions }: Incident,
-  network: Pick<BoardNetwork, 'standing'> | undefined,
+  network: Pick<BoardNetwork, 'standing' | 'endpoints'> | undefined,
   statesOf: (network: string) => StateCounts,
 ): string {
   if (network === undefined) return ''
-  if (closedAt !== null) return cause === 'outage' ? stillUnhealthy(affected, statesOf(name)) : ''
+  if (closedAt !== null) return cause === 'outage' ? stillUnhealthy(affected, network.endpoints) : ''
   const { haltedShards, forked } = network.standing
   const halted = haltedShards.length > 0
   if (cause === 'outage')
@@ -36,8 +36,14 @@ export function othersOf(
   return `The other endpoints of ${name}: ${parts.join(', ')}.`
 }
 
-function stillUnhealthy(affected: Incident['affected'], { states }: StateCounts): string {
-  const left = affected.filter((name) => ['degraded', 'down'].includes(states.get(name) ?? 'unknown'))
+/** Without those that are back, but not confirmed yet: they get no incident that says so later. */
+function stillUnhealthy(affected: Incident['affected'], endpoints: BoardNetwork['endpoints']): string {
+  const unhealthy = new Set<string>()
+  for (const { health } of endpoints) {
+    const isBack = (health.verdict ?? 'up') === 'up' || health.confirmation.recent.at(-1)?.verdict === 'up'
+    if (!isBack) unhealthy.add(health.endpoint.name)
+  }
+  const left = affected.filter((name) => unhealthy.has(name))
   return left.length === 0 ? '' : `Still unhealthy: ${named(left, MOST_NAMED)}.`
 }
 

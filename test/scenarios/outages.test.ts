@@ -591,7 +591,7 @@ test('the log names the endpoints of an outage, at most eight of them', async ()
   if (outage === undefined) throw new Error('no outage')
   expect(subjectOf(outage)).toBe('ethereum: 10 endpoints of provider acme (s000, s001, s002 and 7 more)')
   const standing = { network: network(), heads: [], haltedShards: [], forked: false }
-  expect(othersOf(outage, { standing }, () => expect.fail('no states are needed'))).toContain(
+  expect(othersOf(outage, { standing, endpoints: [] }, () => expect.fail('no states are needed'))).toContain(
     `together: ${names(endpoints).join(', ')}.`,
   )
 })
