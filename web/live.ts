@@ -58,8 +58,11 @@ export function follow({ audience, changed, returned, refused }: FollowOptions) 
     if (status === null && event?.complete !== true) return tabs.askWhole()
     if (id !== '') lastEventId = id
     if (event !== null) {
-      // Open incidents follow a complete status.
-      if (event.complete) incidents = ended = []
+      // Open incidents follow a complete status. It may be that of a reload: what views have loaded is out of date.
+      if (event.complete) {
+        incidents = ended = []
+        isLost ||= status !== null
+      }
       daemonAheadMs = Date.parse(event.generated_at) - Date.now()
       receiveSign()
       status = applyEvent(status, event)

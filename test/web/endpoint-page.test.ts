@@ -243,6 +243,18 @@ describe.runIf(hasChromium)('an endpoint in Chromium', () => {
     await expect.poll(() => reading(page, 'lag').textContent(), PATIENCE).not.toBe('')
   })
 
+  test('is not shown as healthy any more once a reload has removed the endpoint', async () => {
+    const { page, setting } = await see()
+    await page.locator('.subject.up').waitFor()
+
+    setting.world.configure(
+      NETWORKS.map((one) => ({ ...one, endpoints: one.endpoints.filter(({ name }) => name !== OWN.name) })),
+    )
+
+    // Long before the data of the view is loaded again in any case.
+    await page.getByText('no longer configured').waitFor({ timeout: 15_000 })
+  })
+
   test('reloads the picture of a badge when what it shows has changed', async () => {
     const { page, setting } = await see()
     const badge = page.locator('.badges img').first()
