@@ -156,7 +156,10 @@ function stateOf(health: 'synced' | 'syncing' | null, sync: Sync | null): Consen
   return health ?? (sync === null ? null : 'synced')
 }
 
-/** Adds what the consensus node told. If it is bad news, it outweighs a rate limit, which says nothing about the nodes. */
+/**
+ * Adds what the consensus node told. If it is bad news, it outweighs a rate limit, which says nothing about the nodes. Its
+ * time is not the node's: no caller waits for it.
+ */
 export function withConsensus(
   outcome: Outcome<Liveness>,
   consensus: Outcome<ConsensusAnswer>,
@@ -166,7 +169,7 @@ export function withConsensus(
     if (!consensus.ok || outcome.failure.kind !== 'rate-limited' || !isBadNews(consensus.value.report)) return outcome
     const { checks, report } = consensus.value
     const value = { healthy: false, checks, heartbeatAt: null, report: { ...UNTOLD, client, consensus: report } }
-    return { ok: true, value, durationMs: consensus.durationMs }
+    return { ok: true, value, durationMs: outcome.durationMs }
   }
   if (!consensus.ok) return consensus
   const { report, checks, healthy } = outcome.value
@@ -180,7 +183,7 @@ export function withConsensus(
       checks: checks.concat(answer.checks),
       report: { ...report, consensus: answer.report },
     },
-    durationMs: Math.max(outcome.durationMs, consensus.durationMs),
+    durationMs: outcome.durationMs,
   }
 }
 

@@ -1,9 +1,10 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { beaconConsensus } from '../../src/chains/beacon.ts'
+import { beaconConsensus, withConsensus } from '../../src/chains/beacon.ts'
 import { newChainMemory } from '../../src/chains/chain.ts'
 import { describeFailure, type Failure } from '../../src/core/failure.ts'
+import type { Liveness, Outcome } from '../../src/core/poll-result.ts'
 import { inquire, recorded, type Scripted, valueOf } from './support.ts'
 
 const HEALTH = '/eth/v1/node/health'
@@ -17,6 +18,7 @@ function ask(script: readonly (Scripted | Failure)[], memory = newChainMemory(),
   return inquire(beaconConsensus(memory, now), script)
 }
 
+const UNTOLD = { sync: null, peers: null, client: null }
 const reportOf = (script: readonly (Scripted | Failure)[]) => valueOf(ask(script)).report
 
 test('asks for health, synchronization and peers', () => {
@@ -138,6 +140,23 @@ test('that was answering gets the request again at once: a proxy refuses while t
 
   const { reading } = ask([{ body: '', status: 503 }], memory, 120_000)
   expect(reading).toMatchObject({ value: { report: { state: 'down' } } })
+})
+
+test.each<[string, readonly (Scripted | Failure)[]]>([
+  ['is slow', [READY, SYNCED, PEERS]],
+  ['hangs', [{ kind: 'timeout', afterMs: 5000 }]],
+])('that %s makes the node in front of it no slower: no caller waits for it', (_title, script) => {
+  const own: Outcome<Liveness> = {
+    ok: true,
+    value: { healthy: true, checks: [], heartbeatAt: null, report: { ...UNTOLD, consensus: null } },
+    durationMs: 4,
+  }
+  const limited: Outcome<Liveness> = { ok: false, failure: { kind: 'rate-limited', retryAfterMs: null }, durationMs: 4 }
+  const { reading } = ask(script)
+  const told = reading.ok ? { ...reading, durationMs: 5000 } : expect.fail('no answer')
+
+  expect(withConsensus(own, told, null)).toMatchObject({ ok: true, durationMs: 4 })
+  expect(withConsensus(limited, told, null)).toMatchObject({ durationMs: 4 })
 })
 
 describe('by the schemas of the Beacon API', () => {
