@@ -98,12 +98,14 @@ export function createOutages() {
 
     /**
      * When an outage of which fewer than two endpoints are unhealthy ended: the first good poll of the last endpoint
-     * that recovered. `null` until all were polled after a restart, and for some intervals more if it is flapping.
+     * that recovered. `null` until all were polled after a restart, while another one is well but not yet up, and for some
+     * intervals more if it is flapping.
      */
     endOf({ members, failing, good, intervalMs }: Group, outage: Incident, now: UnixMs): UnixMs | null {
       let end: UnixMs | null = null
       for (const name of outage.affected) {
         const since = good.get(name)?.since ?? null
+        if (failing.get(name)?.health.confirmation.recent.at(-1)?.verdict === 'up') return null
         if (since === null && members.has(name) && !failing.has(name)) return null
         if (since !== null && !failing.has(name)) end = Math.max(end ?? since, since)
       }

@@ -186,6 +186,70 @@ const KNOWN: Readonly<Record<string, Timeline>> = {
     ],
     seed: 182383825,
   },
+  'an outage of a host of which the last two endpoints recover one soon after the other': {
+    networks: [
+      {
+        endpoints: 3,
+        blockTimeMs: 60000,
+        intervalsMs: [60000, 60000, 60000],
+        oneHost: false,
+        irregular: true,
+        sharded: false,
+        rareLiveness: false,
+        failAfter: 3,
+        recoverAfter: 3,
+      },
+      {
+        endpoints: 3,
+        blockTimeMs: 2000,
+        intervalsMs: [240000, 240000],
+        oneHost: true,
+        irregular: false,
+        sharded: true,
+        rareLiveness: false,
+        failAfter: 2,
+        recoverAfter: 4,
+      },
+    ],
+    episodes: [
+      {
+        kind: 'faults',
+        faults: [
+          { kind: 'slow', of: 1, begin: 8, polls: 8, size: 53 },
+          { kind: 'bad-answer', of: 3, begin: 4, polls: 10, size: 67 },
+          { kind: 'refused', of: 4, begin: 10, polls: 26, size: 74 },
+        ],
+        stops: [],
+        halt: null,
+        replacement: { network: 2, at: 38, depth: 2 },
+        halving: null,
+      },
+      { kind: 'outage', failure: { kind: 'timeout', afterMs: 5000 }, polls: 14 },
+      {
+        kind: 'faults',
+        faults: [
+          { kind: 'stalled', of: 4, begin: 8, polls: 33, size: 93 },
+          { kind: 'slow', of: 5, begin: 9, polls: 31, size: 200 },
+        ],
+        stops: [],
+        halt: null,
+        replacement: null,
+        halving: { network: 0, at: 5, polls: 8 },
+      },
+      {
+        kind: 'faults',
+        faults: [{ kind: 'timeout', of: 0, begin: 9, polls: 11, size: 135 }],
+        stops: [
+          { at: 11, polls: 0, kills: true },
+          { at: 7, polls: 0, kills: false },
+        ],
+        halt: null,
+        replacement: null,
+        halving: null,
+      },
+    ],
+    seed: 923964850,
+  },
 }
 
 test.each(Object.entries(KNOWN))('%s', async (_, timeline) => {
