@@ -141,8 +141,8 @@ export function createCluster(deps: ClusterDeps): Cluster {
         if (hint === 'leases') rounds.soon(0)
       })
       exchange.follow()
-      await rounds.start()
       await exchange.start()
+      await rounds.start()
     },
 
     async stop() {
@@ -158,7 +158,7 @@ export function createCluster(deps: ClusterDeps): Cluster {
     keeperToken: (network) => leases.token('keep', '', network),
     mayKeep: (network) => leases.mayWrite('keep', '', network),
     get hasRead() {
-      return exchange.hasRead
+      return exchange.hasRead && view.members.length > 0
     },
     heardMsAgo: exchange.heardMsAgo,
     hearsOthers: exchange.hearsOthers,
@@ -170,7 +170,7 @@ export function createCluster(deps: ClusterDeps): Cluster {
 export interface Cluster {
   /** Replaces all networks, also while running: call it after both boards are configured. */
   configure(networks: readonly ClusterNetwork[], quorum: Quorum): void
-  /** Joins; resolves after the first round, in which leases are claimed, and the first votes. Never rejects. */
+  /** Joins; resolves after the first round, in which leases are claimed: what it claims continues from votes read before. */
   start(): Promise<void>
   /** Claims and reads nothing any more; the last votes are written. Leases are held until they expire. */
   stop(): Promise<void>
@@ -182,7 +182,7 @@ export interface Cluster {
   keeperToken(network: string): number | null
   /** Whether no other member can have claimed that lease yet, by the clocks of this machine. */
   mayKeep(network: string): boolean
-  /** Whether the votes of the others were read once. */
+  /** Whether the votes of the others, and their leases, were read once. */
   readonly hasRead: boolean
   /** How long ago the votes that are known were asked for: later, the others may have said something else. */
   heardMsAgo(): number

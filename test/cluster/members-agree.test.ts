@@ -248,6 +248,24 @@ describe('a change of the owner', () => {
     expect(shows(b).health).toMatchObject({ verdict: 'down', since })
   })
 
+  test('a member that starts once the lease has expired continues from the last vote of its place', async () => {
+    const { pass, member, shows, world } = createWorld()
+    const a = member('a', 'fra1')
+    await pass(3000)
+    const since = world.now()
+    a.says('n', down(since))
+    await pass(2000)
+    a.kill()
+    await pass(LEASE_MS + 1000)
+
+    const b = member('b', 'fra1', { pollsFrom: Number.POSITIVE_INFINITY })
+    await pass(1000)
+
+    expect(b.polls('n')).toBe(true)
+    expect(b.local.entry('n', 'own-1')?.health).toMatchObject({ verdict: 'down', since })
+    expect(shows(b).places).toMatchObject([{ vantage: 'fra1', counted: false }])
+  })
+
   test('the last holder learns whether it gives the network back or another member has taken it', async () => {
     const { pass, member } = createWorld()
     const both = { networks: ['n', 'o'] }
