@@ -30,11 +30,14 @@ export function createHeardPlaces({ clock, heardMsAgo, hearsOthers, liveVantages
     heardAt = askedAt
   }
 
-  function isMissing({ lastPolledAt, since: expiredAt }: Place, intervalMs: number, now: UnixMs): boolean {
+  function isMissing({ vantage, lastPolledAt, since: expiredAt }: Place, intervalMs: number, now: UnixMs): boolean {
     if (lastPolledAt === null) return false
     if (expiredAt >= heardAt && expiredAt < now) return true
     const { from, until, heardMs } = silence
     const withinMs = 2 * intervalMs + VOTE_WITHIN_MS
+    // Another member of the place takes over, which a lease may delay for longer than a vote counts.
+    const silentMs = now - lastPolledAt - withinMs
+    if (vantages.has(vantage) && silentMs > 0 && silentMs <= leaseMs + intervalMs) return true
     // In a shorter time no vote expires.
     const isReturning = until - from >= intervalMs - VOTE_WITHIN_MS && heardMs < Math.max(withinMs, returnMs)
     return isReturning && lastPolledAt < until && expiredAt >= from
@@ -74,8 +77,8 @@ export function createHeardPlaces({ clock, heardMsAgo, hearsOthers, liveVantages
     },
 
     /**
-     * Whether a place may have voted again since its last vote expired: no later votes were read, or the database was
-     * away.
+     * Whether a place may have voted again since its last vote expired, or will soon: no later votes were read, the
+     * database was away, or its endpoints have no owner yet.
      */
     isAwaited({ health, places }: BoardEntry, now: UnixMs): boolean {
       // Called for every endpoint each second, and nearly all places count.
@@ -97,4 +100,4 @@ export interface HeardPlacesDeps {
 }
 
 /** A first poll takes an interval, and its vote a second or two. */
-const VOTE_WITHIN_MS = 2000
+export const VOTE_WITHIN_MS = 2000

@@ -1,4 +1,5 @@
 import type { Clock } from '../clock.ts'
+import type { Place } from '../core/cluster/vote.ts'
 import { type EndpointKey, endpointKey } from '../core/endpoint.ts'
 import { concernedOf, type Incident } from '../core/incident/incident.ts'
 import type { UnixMs } from '../core/time.ts'
@@ -9,7 +10,7 @@ import type { Board, BoardEntry } from '../state/board.ts'
 import type { WritableIncidentLog } from '../state/incident-log.ts'
 import type { Store } from '../store/store.ts'
 import type { MergedRecord } from '../store/writes.ts'
-import { createHeardPlaces, type HeardPlacesDeps } from './heard-places.ts'
+import { createHeardPlaces, type HeardPlacesDeps, VOTE_WITHIN_MS } from './heard-places.ts'
 import {
   createIncidentRecorder,
   earlierIncidents,
@@ -154,6 +155,7 @@ export function createKeeper(deps: KeeperDeps) {
         const { verdict } = health
         if (verdict === null || stateAt(health, now) === 'unknown') continue
         if (places.isAwaited(entry, now) || (verdict !== 'up' && isEarly(entry))) continue
+        if (isInDoubt(entry, one.saved.get(key), now)) continue
         one.judged.set(key, health)
         one.recorder.judged(judged, entry, health.lastPolledAt ?? now, now, sharing.get(key) ?? null)
         const merged = toSave(one, entry, verdict, now)
@@ -254,6 +256,17 @@ function toSave(
   const isDatedBack = last === undefined || (last.verdict !== verdict && last.counted === counted)
   const since = isDatedBack ? Math.min(Math.max(health.since, keptSince), now) : now
   return { endpoint: key, at: now, since, state: verdict, fresh }
+}
+
+/**
+ * Whether a place that counted is only silent by its own fault: it polls, and may soon say what it said before. For as
+ * long as its last vote would count, the others do not decide without it.
+ */
+function isInDoubt({ health, places }: BoardEntry, last: SavedState | undefined, now: UnixMs): boolean {
+  const holdsMs = 2 * health.endpoint.intervalMs + VOTE_WITHIN_MS
+  if (last === undefined || now - last.at > holdsMs) return false
+  const isPolling = ({ lastPolledAt }: Place) => lastPolledAt !== null && now - lastPolledAt <= holdsMs
+  return places.some((place) => !place.counted && isPolling(place) && last.counted.split(' ').includes(place.vantage))
 }
 
 /** Endpoints whose merged health is not recorded yet. */

@@ -25,6 +25,9 @@ const OWN = endpoint('own')
 const UNSEEN = { halts: [], fork: null }
 const INTERVAL = 10_000
 
+/** A poll that fails by the place's own fault is no verdict, and without a poll the last vote expires. */
+type Said = Verdict | 'own fault' | 'no poll'
+
 /** A member that shows merged verdicts, and may keep the network. */
 async function house({
   clock = createFakeClock(),
@@ -83,10 +86,13 @@ async function house({
   board.configure([{ network: network(), fresh }])
   keeper.configure([polled(endpoints, originOf)])
 
-  function voteOf(of: Endpoint, vantage: string, verdict: Verdict): Vote {
+  function voteOf(of: Endpoint, vantage: string, said: Said): Vote {
+    const last = heard.get(of.name)?.get(vantage)
+    if (said === 'no poll' && last !== undefined) return last
     const now = clock.now()
     const key = `${of.name} ${vantage}`
     const before = since.get(key)
+    const verdict = said === 'own fault' || said === 'no poll' ? (before?.verdict ?? 'up') : said
     const at = before?.verdict === verdict ? before.at : now
     since.set(key, { verdict, at })
     const conditions =
@@ -97,13 +103,13 @@ async function house({
       since: at,
       conditions,
       lastPolledAt: now - pollMs,
-      validUntil: now + 2 * INTERVAL,
+      validUntil: said === 'own fault' ? now - pollMs : now + 2 * INTERVAL,
     }
     return { vantage, member: vantage, health, turns: { down: at, up: at }, isImpaired: false }
   }
 
   /** An interval passes, and every place polls every endpoint. While the database is away, only fra1 is heard. */
-  async function sayOfAll(verdictsOf: (endpoint: Endpoint) => Record<string, Verdict>): Promise<void> {
+  async function sayOfAll(verdictsOf: (endpoint: Endpoint) => Record<string, Said>): Promise<void> {
     await clock.advance(INTERVAL)
     database.wasAway ||= database.isAway
     if (!database.isAway) database.readAt = clock.now()
@@ -121,7 +127,7 @@ async function house({
     keeper.merged('ethereum', UNSEEN)
   }
 
-  const say = (verdicts: Record<string, Verdict>) => sayOfAll(() => verdicts)
+  const say = (verdicts: Record<string, Said>) => sayOfAll(() => verdicts)
 
   async function keep(): Promise<void> {
     void keeper.keep('ethereum')
@@ -362,6 +368,62 @@ test.each(['started', 'heard the places'])(
     expect(incidents.open()).toMatchObject([{ state: 'down', vantages: ['fra1'] }])
   },
 )
+
+test('a poll that fails by the own fault of its place neither ends an incident nor makes it worse', async () => {
+  const { say, keep, told } = await house()
+  await keep()
+  await say({ fra1: 'up', nyc1: 'up' })
+  await say({ fra1: 'down', nyc1: 'up' })
+  told.length = 0
+
+  await say({ fra1: 'own fault', nyc1: 'up' })
+  await say({ fra1: 'down', nyc1: 'up' })
+  await say({ fra1: 'down', nyc1: 'own fault' })
+  await say({ fra1: 'down', nyc1: 'up' })
+  expect(told).toEqual([])
+
+  // A place that knows nothing for longer leaves it to the others.
+  for (let round = 0; round < 3; round++) await say({ fra1: 'own fault', nyc1: 'up' })
+  expect(told).toEqual(['degraded closed'])
+})
+
+describe('a place whose owner has died is awaited until another of its members can have taken over', () => {
+  const deps = { live: ['fra1', 'nyc1'], leaseMs: 3 * INTERVAL }
+
+  test('but not without a live member', async () => {
+    const live = [...deps.live]
+    const { say, keep, told } = await house({ ...deps, live })
+    await keep()
+    for (let round = 0; round < 3; round++) await say({ fra1: 'up', nyc1: 'up' })
+    await say({ fra1: 'down', nyc1: 'up' })
+    told.length = 0
+
+    for (let round = 0; round < 5; round++) await say({ fra1: 'no poll', nyc1: 'up' })
+    await say({ fra1: 'down', nyc1: 'up' })
+    expect(told).toEqual([])
+
+    live.shift()
+    for (let round = 0; round < 3; round++) await say({ fra1: 'no poll', nyc1: 'up' })
+    expect(told).toEqual(['degraded closed'])
+  })
+
+  test('also if that was the keeper, by the next one', async () => {
+    const first = await house(deps)
+    await first.keep()
+    for (let round = 0; round < 3; round++) await first.say({ fra1: 'up', nyc1: 'up' })
+    await first.say({ fra1: 'down', nyc1: 'up' })
+    await first.store.flush()
+    const { say, keep, told } = await house({ ...deps, store: first.store, clock: first.clock })
+    await say({ fra1: 'down', nyc1: 'up' })
+    for (let round = 0; round < 3; round++) await say({ fra1: 'no poll', nyc1: 'up' })
+    await keep()
+
+    for (let round = 0; round < 2; round++) await say({ fra1: 'no poll', nyc1: 'up' })
+    await say({ fra1: 'down', nyc1: 'up' })
+
+    expect(told).toEqual(['adopts ethereum'])
+  })
+})
 
 test('while the database is away, and until the others were heard again, no place decides alone', async () => {
   const live = ['fra1', 'nyc1', 'sin1']
