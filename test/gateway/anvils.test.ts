@@ -58,7 +58,9 @@ test('a node rolled back, stopped or killed under up to 500 requests a second co
   const began = clock.monotonic()
   let sent = 0
   const inFlight = new Set<Promise<void>>()
-  for (let now = 0; now < LENGTH_MS; now = clock.monotonic() - began) {
+  // A busy machine makes blocks more slowly.
+  const hasGrown = () => (heights.at(-1) ?? 0) - (heights[0] ?? 0) > 10
+  for (let now = 0; now < LENGTH_MS || !hasGrown(); now = clock.monotonic() - began) {
     while ((events[0]?.[0] ?? Number.POSITIVE_INFINITY) <= now) events.shift()?.[1]()
     while (sent < (now * REQUESTS_A_SECOND) / 1000 && inFlight.size < MOST_IN_FLIGHT) {
       const take = (reply: Reply) => {
@@ -80,7 +82,6 @@ test('a node rolled back, stopped or killed under up to 500 requests a second co
 
   expect(wrong).toEqual([])
   expect(heights).toHaveLength(sent)
-  expect((heights.at(-1) ?? 0) - (heights[0] ?? 0)).toBeGreaterThan(10)
 }, 120_000)
 
 function heightIn(reply: Reply): number | null {
