@@ -9,20 +9,19 @@ const HOUR = 3_600_000
 
 test.each([
   { other: 'is polled for liveness only', over: { checks: ['liveness'] as const }, verdict: 'down' },
-  { other: 'was polled without an answer', over: {}, isPolled: true, verdict: 'down' },
+  { other: 'was polled without an answer', over: {}, lastPolledAt: 1, verdict: 'down' },
   { other: 'was not polled yet', over: {}, verdict: 'up' },
-  { other: 'answered two intervals ago', over: {}, isPolled: true, readMsAgo: 20_000, verdict: 'up' },
-  { other: 'has not answered since', over: {}, isPolled: true, readMsAgo: 20_001, verdict: 'down' },
+  { other: 'answered two intervals ago', over: {}, lastPolledAt: 0, readMsAgo: 20_000, verdict: 'up' },
+  { other: 'has not answered since', over: {}, lastPolledAt: 0, readMsAgo: 20_001, verdict: 'down' },
 ])(
   'an on-demand poll judges the age of blocks unless another endpoint may be there to compare: it $other',
   async (given) => {
     const clock = createFakeClock()
     const polled = endpoint('a')
-    const { readMsAgo, isPolled = false } = given
-    const latest = isPolled ? { lastPolledAt: clock.now(), validUntil: clock.now() + 2 * polled.intervalMs } : {}
+    const { readMsAgo, lastPolledAt = null } = given
     const lastHead = { ...head(1000, clock.now()), shard: null, lagBlocks: 0, lagMs: 0, advancedAt: 0 }
     const heads = readMsAgo === undefined ? [] : [{ ...lastHead, readAt: clock.now() - readMsAgo }]
-    const other = { ...unpolled(endpoint('b', given.over), clock.now()), ...latest, heads }
+    const other = { ...unpolled(endpoint('b', given.over), clock.now()), lastPolledAt, heads }
     const board = createBoard()
     const tally = { reorgs: null, regressions: null } as never
     const fresh = [unpolled(polled, clock.now()), other].map((health) => ({ health, tally }))

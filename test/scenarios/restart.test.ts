@@ -549,6 +549,30 @@ describe('a reload that changes polling', () => {
     expect([...known]).toEqual(['up true'])
   })
 
+  test('to a shorter interval keeps no head of a node that is gone, however long its result is held', async () => {
+    const polled = (intervalMs: number): StageNetwork[] => [
+      {
+        name: 'ethereum',
+        endpoints: [
+          { name: 'a', intervalMs },
+          { name: 'b', intervalMs: 10 * MINUTE },
+        ],
+      },
+    ]
+    const stage = createStage({ networks: polled(5 * MINUTE) })
+    await stage.pass(HOUR)
+    stage.set('ethereum/a', REFUSED)
+    stage.reconfigure(polled(INTERVAL))
+    await stage.until(() => stage.state('ethereum/a') === 'down', HOUR)
+    await stage.pass(2 * INTERVAL)
+    for (let seconds = 0; seconds < 20 * 60; seconds++) {
+      await stage.pass(SECOND)
+      const health = stage.board.entry('ethereum', 'a')?.health
+      const heads = health?.heads.filter((head) => headHolds(head, health, stage.clock.now()))
+      expect([stage.state('ethereum/a'), heads]).toEqual(['down', []])
+    }
+  })
+
   test('to other URLs leaves states unknown until the next poll, and one that works there has recovered', async () => {
     const stage = createStage({ networks: of(INTERVAL) })
     await stage.pass(5 * MINUTE)

@@ -79,10 +79,13 @@ export function resultHolds(health: Health, now: UnixMs): boolean {
   return health.lastPolledAt !== null && now <= health.validUntil
 }
 
-/** Whether a head is current: it holds for as long as a result, and then only shows where the endpoint was. */
-export function headHolds(head: HeadStanding, health: Health, now: UnixMs): boolean {
-  const { lastPolledAt, validUntil } = health
-  return lastPolledAt !== null && now <= validUntil && now <= head.readAt + validUntil - lastPolledAt
+/**
+ * Whether a head is current. That of the latest poll holds as long as its result; one that was not read for two intervals
+ * only shows where the endpoint was.
+ */
+export function headHolds({ readAt }: HeadStanding, health: Health, now: UnixMs): boolean {
+  if (!resultHolds(health, now)) return false
+  return readAt === health.lastPolledAt || now <= readAt + 2 * health.endpoint.intervalMs
 }
 
 /** When the state given by `stateAt` began: an unknown state began when the latest result expired. */
