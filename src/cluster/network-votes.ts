@@ -1,6 +1,6 @@
 import { type MergedVotes, mergeVotes, type Quorum } from '../core/cluster/merge.ts'
 import { type MergedStanding, mergeStandings } from '../core/cluster/merge-standings.ts'
-import { type NetworkVote, TRAVELS_MS, turnsAfter, type Vote, validUntil } from '../core/cluster/vote.ts'
+import { type NetworkVote, TRAVELS_MS, turnsAfter, type Vote, validUntil, voteHoldsMs } from '../core/cluster/vote.ts'
 import type { Endpoint } from '../core/endpoint.ts'
 import type { Network, Shard } from '../core/network.ts'
 import type { UnixMs } from '../core/time.ts'
@@ -26,7 +26,7 @@ export function createNetworkVotes({ network, endpoints, self, earlier }: Networ
   let polledAt: UnixMs | null = null
 
   function noteWord({ heads, halts, fork }: NetworkWord, of: Pick<Vote, 'vantage' | 'member'>, at: UnixMs): void {
-    const until = at + 2 * longestIntervalMs + TRAVELS_MS
+    const until = at + voteHoldsMs(longestIntervalMs)
     words.set(of.vantage, { ...of, heads, halts, fork, validUntil: until, isImpaired: false })
   }
 

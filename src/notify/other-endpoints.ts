@@ -1,4 +1,5 @@
 import type { Clock } from '../clock.ts'
+import { isBack } from '../core/incident/endpoint-incident.ts'
 import { type Incident, named, sharedBy } from '../core/incident/incident.ts'
 import type { State } from '../core/verdict/condition.ts'
 import { type Board, type BoardNetwork, shownState } from '../state/board.ts'
@@ -40,8 +41,8 @@ export function othersOf(
 function stillUnhealthy(affected: Incident['affected'], endpoints: BoardNetwork['endpoints']): string {
   const unhealthy = new Set<string>()
   for (const { health } of endpoints) {
-    const isBack = (health.verdict ?? 'up') === 'up' || health.confirmation.recent.at(-1)?.verdict === 'up'
-    if (!isBack) unhealthy.add(health.endpoint.name)
+    const isUnhealthy = health.verdict !== null && health.verdict !== 'up' && !isBack(health)
+    if (isUnhealthy) unhealthy.add(health.endpoint.name)
   }
   const left = affected.filter((name) => unhealthy.has(name))
   return left.length === 0 ? '' : `Still unhealthy: ${named(left, MOST_NAMED)}.`

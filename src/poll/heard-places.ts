@@ -1,5 +1,5 @@
 import type { Clock } from '../clock.ts'
-import type { Place } from '../core/cluster/vote.ts'
+import { type Place, TRAVELS_MS, voteHoldsMs } from '../core/cluster/vote.ts'
 import type { UnixMs } from '../core/time.ts'
 import type { BoardEntry } from '../state/board.ts'
 
@@ -8,7 +8,7 @@ export function createHeardPlaces({ clock, heardMsAgo, hearsOthers, liveVantages
   /** Monotonic, because the wall clock is set when the database is first reached, and may be set back later. */
   const startedAt = clock.monotonic()
   /** So long the members of a place may take to claim their networks again. */
-  const returnMs = leaseMs + VOTE_WITHIN_MS
+  const returnMs = leaseMs + TRAVELS_MS
   /** Places with a live member, and since when (monotonic). */
   let vantages: ReadonlyMap<string, number> = new Map()
   /** The latest of these times. */
@@ -34,12 +34,12 @@ export function createHeardPlaces({ clock, heardMsAgo, hearsOthers, liveVantages
     if (lastPolledAt === null) return false
     if (expiredAt >= heardAt && expiredAt < now) return true
     const { from, until, heardMs } = silence
-    const withinMs = 2 * intervalMs + VOTE_WITHIN_MS
+    const withinMs = voteHoldsMs(intervalMs)
     // Another member of the place takes over, which a lease may delay for longer than a vote counts.
     const silentMs = now - lastPolledAt - withinMs
     if (vantages.has(vantage) && silentMs > 0 && silentMs <= leaseMs + intervalMs) return true
     // In a shorter time no vote expires.
-    const isReturning = until - from >= intervalMs - VOTE_WITHIN_MS && heardMs < Math.max(withinMs, returnMs)
+    const isReturning = until - from >= intervalMs - TRAVELS_MS && heardMs < Math.max(withinMs, returnMs)
     return isReturning && lastPolledAt < until && expiredAt >= from
   }
 
@@ -65,7 +65,7 @@ export function createHeardPlaces({ clock, heardMsAgo, hearsOthers, liveVantages
      */
     isEarly({ health, places }: BoardEntry, since: number): boolean {
       const mono = clock.monotonic()
-      const withinMs = 2 * health.endpoint.intervalMs + VOTE_WITHIN_MS
+      const withinMs = voteHoldsMs(health.endpoint.intervalMs)
       // The other members of a cluster that starts may not be known yet.
       if (mono - startedAt < Math.min(withinMs, leaseMs)) return true
       if (mono - Math.max(since, newestFrom) >= withinMs) return false
@@ -98,6 +98,3 @@ export interface HeardPlacesDeps {
   readonly leaseMs: number
   readonly clock: Pick<Clock, 'now' | 'monotonic'>
 }
-
-/** A first poll takes an interval, and its vote a second or two. */
-export const VOTE_WITHIN_MS = 2000

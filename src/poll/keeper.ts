@@ -1,5 +1,5 @@
 import type { Clock } from '../clock.ts'
-import type { Place } from '../core/cluster/vote.ts'
+import { type Place, voteHoldsMs } from '../core/cluster/vote.ts'
 import { type EndpointKey, endpointKey } from '../core/endpoint.ts'
 import { concernedOf, type Incident } from '../core/incident/incident.ts'
 import type { UnixMs } from '../core/time.ts'
@@ -10,7 +10,7 @@ import type { Board, BoardEntry } from '../state/board.ts'
 import type { WritableIncidentLog } from '../state/incident-log.ts'
 import type { Store } from '../store/store.ts'
 import type { MergedRecord } from '../store/writes.ts'
-import { createHeardPlaces, type HeardPlacesDeps, VOTE_WITHIN_MS } from './heard-places.ts'
+import { createHeardPlaces, type HeardPlacesDeps } from './heard-places.ts'
 import {
   createIncidentRecorder,
   earlierIncidents,
@@ -263,7 +263,7 @@ function toSave(
  * long as its last vote would count, the others do not decide without it.
  */
 function isInDoubt({ health, places }: BoardEntry, last: SavedState | undefined, now: UnixMs): boolean {
-  const holdsMs = 2 * health.endpoint.intervalMs + VOTE_WITHIN_MS
+  const holdsMs = voteHoldsMs(health.endpoint.intervalMs)
   if (last === undefined || now - last.at > holdsMs) return false
   const isPolling = ({ lastPolledAt }: Place) => lastPolledAt !== null && now - lastPolledAt <= holdsMs
   return places.some((place) => !place.counted && isPolling(place) && last.counted.split(' ').includes(place.vantage))

@@ -1,4 +1,4 @@
-import { type Beginning, countedFrom, hasRecovered } from '../core/incident/endpoint-incident.ts'
+import { type Beginning, countedFrom, hasRecovered, isBack } from '../core/incident/endpoint-incident.ts'
 import { RECOVERED_AFTER_INTERVALS } from '../core/incident/flapping.ts'
 import type { Incident } from '../core/incident/incident.ts'
 import type { NetworkEvent } from '../core/incident/network-event.ts'
@@ -105,7 +105,8 @@ export function createOutages() {
       let end: UnixMs | null = null
       for (const name of outage.affected) {
         const since = good.get(name)?.since ?? null
-        if (failing.get(name)?.health.confirmation.recent.at(-1)?.verdict === 'up') return null
+        const left = failing.get(name)
+        if (left !== undefined && isBack(left.health)) return null
         if (since === null && members.has(name) && !failing.has(name)) return null
         if (since !== null && !failing.has(name)) end = Math.max(end ?? since, since)
       }

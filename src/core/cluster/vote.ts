@@ -67,6 +67,11 @@ export function turnsAfter(
 /** A vote takes a second to be written and a second to be read. */
 export const TRAVELS_MS = 2000
 
+/** How long after a poll its vote counts, if another one comes in time. */
+export function voteHoldsMs(intervalMs: number): number {
+  return 2 * intervalMs + TRAVELS_MS
+}
+
 /** After this time the vote does not count: two intervals after its poll, and the time that it needs to arrive. */
 export function validUntil({ health }: Pick<Vote, 'health'>): UnixMs {
   return health.validUntil + TRAVELS_MS

@@ -123,6 +123,11 @@ export function hasRecovered({ confirmation: { recent } }: Health, recoverAfter:
   return recent.length >= recoverAfter && recent.slice(-recoverAfter).every((poll) => poll.verdict === 'up')
 }
 
+/** Whether its latest poll was good, though that may not be confirmed yet. */
+export function isBack({ confirmation }: Pick<Health, 'confirmation'>): boolean {
+  return confirmation.recent.at(-1)?.verdict === 'up'
+}
+
 function timesFrom(from: UnixMs) {
   return { from, goneSince: from, changedSince: from }
 }

@@ -8,6 +8,7 @@ import {
   closeIncident,
   continueIncident,
   countedFrom,
+  isBack,
   openIncident,
   recoverIncident,
   reopenIncident,
@@ -137,8 +138,8 @@ export function createIncidentBook(): IncidentBook {
         if (isPartOf(health, valuesOf(networkWide.get(health.endpoint.network)))) return NOTHING
         if (maintained !== null) maintenance.noteFailure(key, maintained, health.confirmation.badSince ?? health.since)
         if (isExcused) return NOTHING
-        // Back, but not confirmed yet: planned work that ended well is no incident, nor is what is left of a larger one.
-        if (health.confirmation.recent.at(-1)?.verdict === 'up') return NOTHING
+        // Planned work that ended well is no incident, nor is what is left of a larger one.
+        if (isBack(health)) return NOTHING
         const begun = begin(health, verdict, at)
         open.set(key, begun)
         return [begun]
