@@ -162,6 +162,8 @@ describe.skipIf(!mayMount())('a real disk', () => {
           return degraded
         },
         'it is reported',
+        // Writes succeed until the WAL has reached its present size; a checkpoint, every ten seconds, begins it anew.
+        60_000,
       )
       expect(existsSync(`${path}.reserve`)).toBe(false)
       await expectItGoesOn(daemon)
