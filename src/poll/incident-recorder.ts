@@ -109,8 +109,7 @@ export function createIncidentRecorder(deps: IncidentRecorderDeps) {
       sharing: string | null = null,
     ): void {
       const { health, key } = entry
-      const { name, thresholds } = network
-      const { recoverAfter } = thresholds
+      const { recoverAfter } = network.thresholds
       const goneSince = health.confirmation.recent.at(-recoverAfter)?.at ?? at
       const maintained = spanAt(entry.maintenance, now)
       const group = outages.groupOf(key, sharing)
@@ -119,17 +118,19 @@ export function createIncidentRecorder(deps: IncidentRecorderDeps) {
       if (group !== undefined && isBad && group.open.size > 0 && book.openOf(key) === undefined) {
         outage = outages.outageOf(group, health, maintained === null ? book.beginningOf(health, at) : null)
       }
-      keep(book.endpoint({ health, at, now, goneSince, recoverAfter, maintained, outage }))
+      const judged = { health, at, now, goneSince, recoverAfter, maintained }
+      keep(book.endpoint({ ...judged, outage }))
       const joined = isBad ? (outage ?? book.openOf(key)) : undefined
       if (joined !== undefined) keepJoined(joined, health.endpoint.name)
       if (group === undefined) return
-      const hasIncident = isBad && (outage ?? book.openOf(key)) !== undefined
-      const beginning = hasIncident ? book.beginningOf(health, at) : null
+      const beginning = joined === undefined ? null : book.beginningOf(health, at)
       const isNew = outages.note(group, health, beginning, outage?.id ?? null, recoverAfter)
       const mayBegin = isNew && outage === undefined && group.failing.size > 1
       const isSoon = group.failing.size > 1 && Math.abs(now - (lookedAt.get(group.key) ?? 0)) < LOOK_AGAIN_AFTER_MS
       const open = isSoon || group.open.size === 0 ? NOTHING : [...group.open.values()]
-      if (mayBegin || open.length > 0) lookForOutages(name, group, open, mayBegin, now)
+      if (mayBegin || open.length > 0) lookForOutages(network.name, group, open, mayBegin, now)
+      // All others have recovered.
+      if (outage !== undefined && !group.open.has(outage.id)) keep(book.endpoint({ ...judged, outage: undefined }))
     },
 
     /** Records network-wide incidents after a judged poll; `entries` are all endpoints of the network, `null` if it is too early. */

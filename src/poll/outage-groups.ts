@@ -135,6 +135,8 @@ export interface Failing {
   readonly since: UnixMs
   /** The outage that it is part of; `null`: it has an incident of its own. */
   outage: string | null
+  /** Whether its last poll was bad, when all others of its outage had recovered. */
+  isLast: boolean
 }
 
 interface GoodTime {

@@ -64,10 +64,9 @@ export function createOutages() {
       }
       const known = failing.get(name)
       if (beginning === null) failing.delete(name)
-      else if (known === undefined) failing.set(name, { health, beginning, since: countedFrom(beginning), outage })
       else {
-        known.health = health
-        known.outage = outage
+        const isLast = !isBack(health) && ![...failing].some(([other, one]) => other !== name && one.outage === outage)
+        failing.set(name, { beginning, since: countedFrom(beginning), ...known, health, outage, isLast })
       }
       return beginning !== null && known === undefined
     },
@@ -98,15 +97,14 @@ export function createOutages() {
 
     /**
      * When an outage of which fewer than two endpoints are unhealthy ended: the first good poll of the last endpoint
-     * that recovered. `null` until all were polled after a restart, while another one is well but not yet up, and for some
-     * intervals more if it is flapping.
+     * that recovered. `null` until all were polled after a restart, until a bad poll of the one that is left, and for
+     * some intervals more if it is flapping.
      */
     endOf({ members, failing, good, intervalMs }: Group, outage: Incident, now: UnixMs): UnixMs | null {
       let end: UnixMs | null = null
       for (const name of outage.affected) {
         const since = good.get(name)?.since ?? null
-        const left = failing.get(name)
-        if (left !== undefined && isBack(left.health)) return null
+        if (failing.get(name)?.isLast === false) return null
         if (since === null && members.has(name) && !failing.has(name)) return null
         if (since !== null && !failing.has(name)) end = Math.max(end ?? since, since)
       }

@@ -184,9 +184,11 @@ describe.each([
     await stage.pass(2 * MINUTE)
 
     heal(stage, endpoints.slice(1))
-    await stage.pass(2 * MINUTE)
+    while (stage.open()[0]?.endpoint === null) await stage.pass(SECOND)
 
     expect(stage.open()).toMatchObject([{ endpoint: 's000', cause: 'endpoint' }])
+    await stage.pass(2 * MINUTE)
+    expect(stage.open()).toHaveLength(1)
     expect(listed(stage)).toHaveLength(2)
   })
 
