@@ -341,12 +341,17 @@ describe('an answer costs no more than its bytes', () => {
     const node = await rawNode((socket) => socket.write(bytes))
     const client = nodeClient()
     await send(client, node.url)
-    const before = process.cpuUsage()
+    // The least of several: other work of this machine only ever adds to it.
+    let least = Number.POSITIVE_INFINITY
+    for (let attempt = 0; attempt < 3; attempt++) {
+      const before = process.cpuUsage()
 
-    const sent = await send(client, node.url)
+      const sent = await send(client, node.url)
 
-    expect(['headers-too-large', 'not-http']).toContain((failureOf(sent) as { kind: string }).kind)
-    expect(process.cpuUsage(before).user).toBeLessThan(500_000)
+      least = Math.min(least, process.cpuUsage(before).user)
+      expect(['headers-too-large', 'not-http']).toContain((failureOf(sent) as { kind: string }).kind)
+    }
+    expect(least).toBeLessThan(500_000)
     await node.closed
   })
 
