@@ -32,16 +32,8 @@ export class PacedReads {
     const connection = this.#connections.get(socket)
     if (connection === undefined) return
     connection.begun++
-    const { last } = connection
-    connection.last = response
-    if (last === null || last.closed) return
-    connection.queued++
-    response.once('close', () => {
-      connection.queued--
-      if (!connection.isFull || connection.queued > MAX_QUEUED / 2) return
-      connection.isFull = false
-      this.#enqueue(connection)
-    })
+    connection.unanswered++
+    response.once('close', connection.answered)
   }
 
   /** Further bytes of this connection are not requests. */
@@ -53,10 +45,25 @@ export class PacedReads {
   #attach(socket: Socket): void {
     const [parse] = socket.listeners('data') as ((bytes: Buffer) => void)[]
     if (parse === undefined) return
-    const connection = createConnection(socket, parse)
+    const connection: PacedConnection = {
+      socket,
+      parse,
+      answered: () => this.#answered(connection),
+      begun: 0,
+      unanswered: 0,
+      isFull: false,
+      isStopped: false,
+    }
     this.#connections.set(socket, connection)
     socket.off('data', parse)
     socket.on('data', (bytes: Buffer) => this.#read(connection, bytes))
+  }
+
+  #answered(connection: PacedConnection): void {
+    connection.unanswered--
+    if (!connection.isFull || connection.unanswered > MAX_UNANSWERED / 2) return
+    connection.isFull = false
+    this.#enqueue(connection)
   }
 
   #read(connection: PacedConnection, bytes: Buffer): void {
@@ -68,7 +75,7 @@ export class PacedReads {
     const isShort = bytes.length <= SLICE_BYTES
     const first = connection.begun
     for (let at = 0, size = SLICE_BYTES; at < bytes.length; ) {
-      connection.isFull = connection.queued >= MAX_QUEUED
+      connection.isFull = connection.unanswered >= MAX_UNANSWERED
       const isLong = at >= BYTES_PER_READ || connection.begun - first >= REQUESTS_PER_READ
       if (connection.isFull || isLong || (this.#left <= 0 && !isShort)) {
         hold(connection, bytes.subarray(at))
@@ -113,18 +120,6 @@ export class PacedReads {
   }
 }
 
-function createConnection(socket: Socket, parse: (bytes: Buffer) => void): PacedConnection {
-  return {
-    socket,
-    parse,
-    begun: 0,
-    last: null,
-    queued: 0,
-    isFull: false,
-    isStopped: false,
-  }
-}
-
 function hold({ socket }: PacedConnection, bytes: Buffer): void {
   socket.pause()
   socket.unshift(bytes)
@@ -134,12 +129,11 @@ interface PacedConnection {
   readonly socket: Socket
   /** The HTTP server's own listener. */
   readonly parse: (bytes: Buffer) => void
+  /** The listener of all its responses, none of which must be kept: an idle connection would keep its last one. */
+  readonly answered: () => void
   /** Requests so far. */
   begun: number
-  /** The response to the last request. */
-  last: ServerResponse | null
-  /** Requests behind another one that is not answered yet. */
-  queued: number
+  unanswered: number
   /** Waits until requests are answered. */
   isFull: boolean
   isStopped: boolean
@@ -152,6 +146,6 @@ const REQUESTS_PER_READ = 8
 /** As many bytes may be a thousand chunks of one byte, each of which takes some microseconds. */
 const BYTES_PER_READ = 4096
 /** Of one connection. Responses are sent in order, so further requests would only wait. */
-const MAX_QUEUED = 64
+const MAX_UNANSWERED = 64
 /** Holds a usual request, and at most a hundred short ones. */
 const SLICE_BYTES = 2048

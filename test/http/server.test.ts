@@ -1,6 +1,8 @@
 import { connect } from 'node:net'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import { gunzipSync } from 'node:zlib'
-import { afterEach, describe, expect, test } from 'vitest'
+import { afterEach, describe, expect, onTestFinished, test } from 'vitest'
 import { ProblemView } from '../../src/http/wire-common.ts'
 import { HistoryView } from '../../src/http/wire-history.ts'
 import { StatusView } from '../../src/http/wire-status.ts'
@@ -164,6 +166,33 @@ describe('/metrics', () => {
     expect(answer.headers['content-encoding']).toBe(compressed ? 'gzip' : undefined)
     const text = compressed ? gunzipSync(answer.rawPayload).toString() : answer.body
     expect(text).toContain('# TYPE heartline_build_info gauge\n')
+  })
+
+  test('is not kept in memory by a connection that stays open', async () => {
+    setFlagsFromString('--expose-gc')
+    const collect: () => void = runInNewContext('gc')
+    const rendered: WeakRef<object>[] = []
+    const exposition = async () => {
+      const piece = Buffer.allocUnsafeSlow(1024 * 1024).fill('#')
+      rendered.push(new WeakRef(piece.buffer))
+      return [piece]
+    }
+    const unused = () => expect.unreachable()
+    const metrics = { exposition, httpRequest() {}, gatewayCounts: unused, daemonStatus: unused }
+    const { server } = setting({ metrics })
+    const { port } = await server.listen()
+    const scraper = connect(port, '127.0.0.1').resume()
+    onTestFinished(() => void scraper.destroy())
+
+    scraper.write('GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n')
+    await expect.poll(() => scraper.bytesRead).toBeGreaterThan(1024 * 1024)
+
+    const isKept = () => {
+      collect()
+      return rendered[0]?.deref() !== undefined
+    }
+    await expect.poll(isKept).toBe(false)
+    expect(scraper.destroyed).toBe(false)
   })
 
   test('is complete for others when a scraper disconnects early', async () => {
