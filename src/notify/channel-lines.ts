@@ -62,7 +62,8 @@ export function createChannelLines(deps: ChannelLinesDeps) {
     restore(records: readonly NotificationRecord[]): void {
       const all = records.flatMap((record) => sendable(record) ?? [])
       for (const [name, { outbox }] of lines) {
-        const ofChannel = all.filter(({ channel }) => channel === name)
+        // What ended with its removal, a channel that has returned has not heard.
+        const ofChannel = all.filter(({ channel, error }) => channel === name && error !== REMOVED)
         outbox.restore(ofChannel, clock.now(), clock.monotonic())
       }
     },

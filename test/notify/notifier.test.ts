@@ -260,6 +260,29 @@ test('what waits for a channel that was removed while Heartline was stopped ends
   ])
 })
 
+test('a channel that was removed before it heard of an incident, and returns with a restart, hears that it is open', async () => {
+  const sink = await startSink()
+  sink.status = 500
+  const hook = { target: { type: 'webhook', url: sink.url, secret: null } } as const
+  const first = await setUp([hook])
+  first.put(incident())
+  await until(() => first.notifier.status().channels[0]?.results.retried === 1, 'it is tried')
+  await first.notifier.stop()
+  const without = await setUp([], first.store)
+  await without.notifier.stop()
+  await first.store.flush()
+  sink.status = 200
+
+  const second = await setUp([hook], first.store)
+  second.incidents.put(incident())
+  await second.clock.advance(1000)
+  await until(() => sink.bodies.length === 1, 'opened arrives')
+  second.put(incident({ closedAt: START + 90_000, changes: [change(), change({ at: START + 90_000, state: 'up' })] }))
+  await until(() => sink.bodies.length === 2, 'closed arrives')
+
+  expect(sink.bodies.map(({ type }) => type)).toEqual(['incident.opened', 'incident.closed'])
+})
+
 describe('a receiver that', () => {
   const hookTo = ({ url }: { url: Secret }) => [{ target: { type: 'webhook', url, secret: null } }] as const
 
