@@ -53,30 +53,32 @@ export function createKeeper(deps: KeeperDeps) {
   }
 
   /** Continues the incidents that the store has: what is known of them here may be older, or was refused. */
-  async function load(some: readonly KeptNetwork[]): Promise<void> {
-    const names = some.flatMap(({ name, isReady }) => (isReady ? [] : name))
-    const isAnyGained = names.length > 0
-    const [records, saved] = isAnyGained
-      ? await Promise.all([earlierIncidents(reads, names), reads.savedHealth()])
-      : [[], []]
+  async function load(gained: readonly KeptNetwork[]): Promise<void> {
+    const names = gained.map(({ name }) => name)
+    const [records, saved] = await Promise.all([earlierIncidents(reads, names), reads.savedHealth()])
     // First, because channels hear of an end only if they are known to have heard of the beginning.
-    if (isAnyGained) await notifier.adopt(new Set(names))
-    const late = new Set(some.flatMap((one) => one.late))
-    if (late.size > 0) await notifier.adoptLate([...late])
+    await notifier.adopt(new Set(names))
     const maintained = maintainedIn(saved)
-    for (const one of some) {
+    for (const one of gained) {
       const { name, recorder } = one
       if (kept.get(name) !== one) continue
-      if (!one.isReady) {
-        incidents.forget(name)
-        configureRecorder(one)
-        const ofNetwork = records.filter(({ network }) => network === name)
-        recorder.restore(ofNetwork, maintained)
-      }
+      incidents.forget(name)
+      configureRecorder(one)
+      const ofNetwork = records.filter(({ network }) => network === name)
+      recorder.restore(ofNetwork, maintained)
+      retain(one)
+      one.isReady = true
+    }
+  }
+
+  async function loadLate(some: readonly KeptNetwork[]): Promise<void> {
+    const late = new Set(some.flatMap((one) => one.late))
+    await notifier.adoptLate([...late])
+    for (const one of some) {
+      if (kept.get(one.name) !== one) continue
       for (const incident of one.late) if (late.has(incident)) goOn(incident, one, incidents)
       one.late = one.late.filter((incident) => !late.has(incident))
       retain(one)
-      one.isReady = true
     }
   }
 
@@ -85,7 +87,9 @@ export function createKeeper(deps: KeeperDeps) {
     await Promise.resolve()
     for (let some = unread(); some.length > 0 && !stopping.signal.aborted; some = unread()) {
       try {
-        await load(some)
+        const gained = some.filter(({ isReady }) => !isReady)
+        // Messages are sent as soon as their network is adopted, so nothing is read between that and its incidents.
+        await (gained.length > 0 ? load(gained) : loadLate(some))
       } catch (error) {
         log.debug({ networks: some.length, error: String(error) }, 'incidents cannot be read: trying again')
         await clock.sleep(READ_AGAIN_MS, stopping.signal)

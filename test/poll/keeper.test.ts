@@ -6,11 +6,13 @@ import { locationOf } from '../../src/core/host-location.ts'
 import type { Incident } from '../../src/core/incident/incident.ts'
 import type { Verdict } from '../../src/core/verdict/condition.ts'
 import { unpolled } from '../../src/core/verdict/health.ts'
+import { createNotifier, type NotifierDeps } from '../../src/notify/notifier.ts'
+import { createSilences } from '../../src/notify/silences.ts'
 import { createIncidentRecorder } from '../../src/poll/incident-recorder.ts'
 import { createKeeper } from '../../src/poll/keeper.ts'
 import { groupMembersOf } from '../../src/poll/polled-endpoints.ts'
-import { createBoard, newTally } from '../../src/state/board.ts'
-import { createIncidentLog } from '../../src/state/incident-log.ts'
+import { type Board, createBoard, newTally } from '../../src/state/board.ts'
+import { createIncidentLog, type IncidentLog } from '../../src/state/incident-log.ts'
 import type { Store } from '../../src/store/store.ts'
 import type { MergedRecord } from '../../src/store/writes.ts'
 import { createRandom } from '../proof/random.ts'
@@ -28,6 +30,26 @@ const INTERVAL = 10_000
 /** A poll that fails by the place's own fault is no verdict, and without a poll the last vote expires. */
 type Said = Verdict | 'own fault' | 'no poll'
 
+function notifierOf(
+  clock: FakeClock,
+  store: Store,
+  board: Board,
+  incidents: IncidentLog,
+  tells: NotifierDeps['tells'],
+) {
+  const log = recordingLog()
+  const polls = () => ({ firstRoundDone: true, lateMs: 0 })
+  const silences = createSilences({ clock, store, log })
+  const deps = { clock, log, board, incidents, store, silences, tells, polls, trouble: () => [], random: () => 1 }
+  const notifier = createNotifier(deps)
+  const target = { type: 'alertmanager' as const, urls: [] }
+  const channel = { name: 'c', minState: 'degraded' as const, repeatMs: null, groupWaitMs: 0, ca: null, target }
+  notifier.configure({ channels: [channel], routes: null, ratePerMinute: 30, heartbeat: null }, null)
+  notifier.start()
+  onTestFinished(() => notifier.stop())
+  return notifier
+}
+
 /** A member that shows merged verdicts, and may keep the network. */
 async function house({
   clock = createFakeClock(),
@@ -37,6 +59,7 @@ async function house({
   endpoints = [OWN],
   pollMs = 0,
   originOf,
+  hasNotifier = false,
 }: {
   clock?: FakeClock
   store?: Store
@@ -47,12 +70,15 @@ async function house({
   pollMs?: number
   /** Host and port of each endpoint, as seen from this member's place. */
   originOf?: (endpoint: Endpoint) => string
+  /** Whether messages are written, to a channel that takes none. */
+  hasNotifier?: boolean
 } = {}) {
   const kept = store ?? (await opened({ path: ':memory:', clock })).store
   const board = createBoard()
   const incidents = createIncidentLog()
   const states: MergedRecord[] = []
   const told: string[] = []
+  const notifier = hasNotifier ? notifierOf(clock, kept, board, incidents, (network) => keeper.keeps(network)) : null
   const keeper = createKeeper({
     board,
     incidents,
@@ -68,7 +94,10 @@ async function house({
       return []
     },
     notifier: {
-      adopt: async (names) => void told.push(`adopts ${[...names].join(', ')}`),
+      async adopt(names) {
+        told.push(`adopts ${[...names].join(', ')}`)
+        await notifier?.adopt(names, kept)
+      },
       async adoptLate(late) {
         if (database.isAway) throw new Error('away')
         told.push(`adopts ${late.map(({ id }) => id).join(', ')}`)
@@ -269,6 +298,30 @@ test('an incident that is stored late, after those of before were read and befor
   expect(incidents.open()).toMatchObject([{ id: 'late' }])
   await say({ fra1: 'up' })
   expect(await stored()).toMatchObject([{ id: 'late', closedAt: expect.any(Number) }])
+})
+
+test('an incident that ended with the keeper before is not told again while what was stored late cannot be read', async () => {
+  const clock = createFakeClock()
+  const { store } = await opened({ path: ':memory:', clock })
+  const open = incident({ network: 'ethereum', endpoint: 'own' })
+  const closed = { ...open, closedAt: START + 60_000 }
+  store.saveIncident(incidentRecord(closed))
+  const { keep, keeper, incidents, database } = await house({ clock, store, hasNotifier: true })
+  // Its end reaches those who follow the other members only after this one has begun to keep the network.
+  incidents.put(open)
+
+  database.isAway = true
+  const kept = keep()
+  const adopted = keeper.adopt([closed])
+  await kept
+  await clock.advance(5000)
+  database.isAway = false
+  await clock.advance(1000)
+  await adopted
+
+  expect(incidents.recent()).toEqual([closed])
+  await store.flush()
+  expect(await store.notifications({ about: 'latest', limit: 9 })).toEqual([])
 })
 
 test('of two open incidents of an endpoint that were stored, the first one goes on', async () => {
