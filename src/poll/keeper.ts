@@ -112,7 +112,8 @@ export function createKeeper(deps: KeeperDeps) {
       const members = networks.flatMap(groupMembersOf)
       sharing = new Map(members.map(({ endpoint, key }) => [endpointKey(endpoint), key]))
       for (const one of kept.values()) {
-        if (!one.isReady) continue
+        // Other members may monitor a removed network for a while longer: one of them goes on with its incidents.
+        if (!one.isReady || !configured.has(one.name)) continue
         configureRecorder(one)
         retain(one)
       }

@@ -660,6 +660,24 @@ describe('an outage of one host whose endpoints are on several hosts where the n
   })
 })
 
+test('a network that is removed here first leaves its open incidents to the member that keeps it next', async () => {
+  const { store, clock, board, keep, keeper, say, stored, told } = await house()
+  await keep()
+  await say({ fra1: 'down' })
+  const [opened] = await stored()
+
+  board.configure([])
+  keeper.configure([])
+  await keeper.drop('ethereum')
+  const next = await house({ clock, store })
+  await next.keep()
+  await next.say({ fra1: 'down' })
+
+  expect(told).toEqual(['adopts ethereum', 'down', 'leaves ethereum'])
+  expect(next.told).toEqual(['adopts ethereum'])
+  expect(await stored()).toMatchObject([{ id: opened?.id, closedAt: null, changes: opened?.changes }])
+})
+
 test('what is known of its incidents is replaced by what the database has', async () => {
   const { keep, incidents, store } = await house()
   incidents.put(incident({ id: 'refused', network: 'ethereum', endpoint: 'own' }))
