@@ -7,7 +7,7 @@ import type { NetworkEvent } from '../core/incident/network-event.ts'
 import { spanAt } from '../core/maintenance.ts'
 import type { Shard } from '../core/network.ts'
 import type { UnixMs } from '../core/time.ts'
-import { shardsOf } from '../core/verdict/condition.ts'
+import { severity, shardsOf, type Verdict } from '../core/verdict/condition.ts'
 import { type Health, headHolds } from '../core/verdict/health.ts'
 import type { NetworkView } from '../core/verdict/network-view.ts'
 import type { Log } from '../log.ts'
@@ -202,6 +202,20 @@ function createPlaces(placesOf: (incident: Incident) => readonly string[]) {
       else seen.delete(id)
     },
   }
+}
+
+/** The places that see the endpoint in its merged state, or in a worse one. */
+export function faultSeenFrom(entry: BoardEntry | undefined): readonly string[] {
+  if (entry === undefined) return []
+  const worst = entry.health.verdict ?? 'up'
+  const limit = severity(worst === 'up' ? 'degraded' : worst)
+  return entry.places
+    .filter(({ state, counted }) => counted && isVerdict(state) && severity(state) >= limit)
+    .map(({ vantage }) => vantage)
+}
+
+function isVerdict(state: BoardEntry['places'][number]['state']): state is Verdict {
+  return state === 'up' || state === 'degraded' || state === 'down'
 }
 
 export function recordOf(incident: Incident): IncidentRecord {

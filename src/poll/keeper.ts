@@ -3,7 +3,7 @@ import { type Place, voteHoldsMs } from '../core/cluster/vote.ts'
 import { type EndpointKey, endpointKey } from '../core/endpoint.ts'
 import { concernedOf, type Incident } from '../core/incident/incident.ts'
 import type { UnixMs } from '../core/time.ts'
-import { isFresh, severity, type Verdict } from '../core/verdict/condition.ts'
+import { isFresh, type Verdict } from '../core/verdict/condition.ts'
 import { type Health, stateAt } from '../core/verdict/health.ts'
 import type { Log } from '../log.ts'
 import type { Board, BoardEntry } from '../state/board.ts'
@@ -14,6 +14,7 @@ import { createHeardPlaces, type HeardPlacesDeps } from './heard-places.ts'
 import {
   createIncidentRecorder,
   earlierIncidents,
+  faultSeenFrom,
   type IncidentRecorderDeps,
   type KeptRecorder,
 } from './incident-recorder.ts'
@@ -160,17 +161,18 @@ export function createKeeper(deps: KeeperDeps) {
         const { verdict } = health
         if (verdict === null || stateAt(health, now) === 'unknown') continue
         if (places.isAwaited(entry, now) || (verdict !== 'up' && isEarly(entry))) continue
-        if (isInDoubt(entry, one.saved.get(key), now)) continue
+        const last = one.saved.get(key)
+        if (isInDoubt(entry, last, now)) continue
         one.judged.set(key, health)
-        one.recorder.judged(judged, entry, health.lastPolledAt ?? now, now, sharing.get(key) ?? null)
+        const hasOthers = areOthersCounting(entry, last, incidents)
+        const dated = hasOthers ? { ...entry, health: { ...health, since: now } } : entry
+        one.recorder.judged(judged, dated, health.lastPolledAt ?? now, now, sharing.get(key) ?? null)
         const merged = toSave(one, entry, verdict, now)
         if (merged !== null) deps.saveMerged(merged)
       }
     },
 
-    stop(): void {
-      stopping.abort()
-    },
+    stop: (): void => stopping.abort(),
   }
 }
 
@@ -250,7 +252,7 @@ function toSave(
   now: UnixMs,
 ): MergedRecord | null {
   const fresh = isFresh(verdict, health.conditions)
-  const counted = places.flatMap((place) => (place.counted ? place.vantage : [])).join(' ')
+  const counted = countedOf(places).join(' ')
   const last = saved.get(key)
   const isSame = last?.verdict === verdict && last.fresh === fresh
   // A poll that comes a little early is not left out, or the state would end before a late one.
@@ -274,6 +276,16 @@ function isInDoubt({ health, places }: BoardEntry, last: SavedState | undefined,
   return places.some((place) => !place.counted && isPolling(place) && last.counted.split(' ').includes(place.vantage))
 }
 
+/** Whether it is up only because other places count: those before were right until now, and so is its incident. */
+function areOthersCounting({ health, places }: BoardEntry, last: SavedState | undefined, known: WritableIncidentLog) {
+  if (health.verdict !== 'up' || last?.verdict === 'up') return false
+  const counted = countedOf(places)
+  if (last !== undefined) return last.counted !== counted.join(' ')
+  return known.of(health.endpoint)?.vantages?.some((vantage) => !counted.includes(vantage)) === true
+}
+
+const countedOf = (places: readonly Place[]) => places.flatMap(({ counted, vantage }) => (counted ? vantage : []))
+
 /** Endpoints whose merged health is not recorded yet. */
 function unrecordedOf(one: KeptNetwork, all: readonly BoardEntry[]): ReadonlySet<BoardEntry> {
   one.changed ??= new Set(all)
@@ -282,18 +294,4 @@ function unrecordedOf(one: KeptNetwork, all: readonly BoardEntry[]): ReadonlySet
     if (health.verdict === null || one.judged.get(key) === health) one.changed.delete(entry)
   }
   return one.changed
-}
-
-/** The places that see the endpoint in its merged state, or in a worse one. */
-function faultSeenFrom(entry: BoardEntry | undefined): readonly string[] {
-  if (entry === undefined) return []
-  const worst = entry.health.verdict ?? 'up'
-  const limit = severity(worst === 'up' ? 'degraded' : worst)
-  return entry.places
-    .filter(({ state, counted }) => counted && isVerdict(state) && severity(state) >= limit)
-    .map(({ vantage }) => vantage)
-}
-
-function isVerdict(state: BoardEntry['places'][number]['state']): state is Verdict {
-  return state === 'up' || state === 'degraded' || state === 'down'
 }

@@ -478,6 +478,26 @@ describe('a place whose owner has died is awaited until another of its members c
   })
 })
 
+test.each(['the same keeper', 'the next one'])(
+  'an incident that is open from a place that leaves ends when that no longer counts, not when the others were well again: %s',
+  async (who) => {
+    const live = ['nyc1', 'sin1']
+    const first = await house({ live })
+    const { clock, store } = first
+    const last = who === 'the next one' ? await house({ clock, store, live }) : first
+    await first.keep()
+    for (let round = 0; round < 3; round++) await first.say({ fra1: 'down', nyc1: 'down', sin1: 'down' })
+    await last.say({ fra1: 'down', nyc1: 'up', sin1: 'up' })
+    for (let round = 0; round < 5; round++) await first.say({ fra1: 'down', nyc1: 'up', sin1: 'up' })
+    const [opened] = await first.stored()
+
+    if (last !== first) await last.keep()
+    while (!last.told.includes('down closed')) await last.say({ nyc1: 'up', sin1: 'up' })
+
+    expect(await first.stored()).toMatchObject([{ id: opened?.id, closedAt: clock.now() }])
+  },
+)
+
 test('while the database is away, and until the others were heard again, no place decides alone', async () => {
   const live = ['fra1', 'nyc1', 'sin1']
   const { keep, say, stored, incidents, states, told, board, clock, database } = await house({ live, leaseMs: 30_000 })
