@@ -128,6 +128,22 @@ describe.skipIf(skip)('a copy of a history to PostgreSQL', () => {
     await expect(copy(await server.createDatabase())).rejects.toMatchObject({ kind: 'store-in-use' })
   })
 
+  test('that is not complete is refused by a daemon, and can be completed afterwards', async () => {
+    const [file, url] = [await history(), await server.createDatabase()]
+    const stop = new AbortController()
+    const options = { file, url: new Secret(url), clock: systemClock }
+    await copyStore({ ...options, signal: stop.signal, onTable: ({ table }) => table === 'holds' && stop.abort() })
+
+    await expect(openPostgres(url)).rejects.toMatchObject({
+      kind: 'foreign-database',
+      message: expect.stringContaining('not complete: run heartline migrate-store again'),
+    })
+
+    expect(await copyStore({ ...options, signal: new AbortController().signal, onTable: () => undefined })).toBe(true)
+    const { store } = await openPostgres(url)
+    expect(await store.incidents({ limit: 9 })).toHaveLength(1)
+  })
+
   test('is compared for as long as it takes', async () => {
     const [file, url] = [await history(), await server.createDatabase()]
     const stop = new AbortController()

@@ -3,7 +3,7 @@ import type { Failed, Reply } from '../engine.ts'
 import { StoreError, type StoreRefusal, type StoreTrouble } from '../store.ts'
 import type { Database } from './database.ts'
 import { DatabaseError, refusalOf } from './database-error.ts'
-import { migrate, postgresMigrations } from './migrate.ts'
+import { migrate, postgresMigrations, refuseHalfCopy } from './migrate.ts'
 
 export type Gate = ReturnType<typeof createGate>
 
@@ -22,7 +22,7 @@ export function createGate(database: Database, isAlone: boolean, log: Log) {
 
   async function prepare(): Promise<void> {
     await migrate(database, postgresMigrations())
-    if (await database.join(shut)) return
+    if (await database.join(shut)) return refuseHalfCopy(database.query)
     throw new StoreError(
       'store-in-use',
       isAlone ? 'another daemon uses the database, and this one has no `cluster`' : EXCLUDED,

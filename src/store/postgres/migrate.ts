@@ -48,6 +48,14 @@ export async function migrate(database: Database, migrations: readonly Migration
     })
 }
 
+/** Rejects with a StoreError if a history was copied to the database in part: rows of a daemon would spoil the copy. */
+export async function refuseHalfCopy(query: Query): Promise<void> {
+  const [row] = await query<{ begun: boolean }>("SELECT to_regclass('copied') IS NOT NULL AS begun")
+  if (row?.begun !== true) return
+  const message = 'the copy of a history to the database is not complete: run heartline migrate-store again'
+  throw new StoreError('foreign-database', message)
+}
+
 async function refuseOldServer(query: Query): Promise<void> {
   const [row] = await query<{ server_version: string }>('SHOW server_version')
   const major = Number.parseInt(row?.server_version ?? '', 10)
