@@ -63,8 +63,7 @@ export async function copyStore({ file, url, clock, signal, onTable }: CopyOptio
 }
 
 function openHistory(file: string): Sqlite.Database {
-  const db = openReadOnly(file)
-  const found = db.pragma('user_version', { simple: true })
+  const [db, found] = openedWithSchema(file)
   const newest = readMigrations(SQLITE_MIGRATIONS).length
   if (found === newest) return db
   db.close()
@@ -72,6 +71,18 @@ function openHistory(file: string): Sqlite.Database {
     'newer-schema',
     `${file} has schema ${String(found)}, and this version copies schema ${newest}: let this version's daemon open it once`,
   )
+}
+
+function openedWithSchema(file: string): [db: Sqlite.Database, schema: unknown] {
+  let db: Sqlite.Database | null = null
+  try {
+    db = openReadOnly(file)
+    return [db, db.pragma('user_version', { simple: true })]
+  } catch (error) {
+    db?.close()
+    const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown'
+    throw new StoreError('foreign-database', `${file} cannot be read as a history (${code})`)
+  }
 }
 
 /** Notes how far the copy is. A database that has a history already, and no such note, is refused. */

@@ -1,3 +1,4 @@
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import { Client } from 'pg'
@@ -6,7 +7,7 @@ import { systemClock } from '../../src/clock.ts'
 import { Secret } from '../../src/secret.ts'
 import { type Copied, copyStore } from '../../src/store/copy-store.ts'
 import type { Store } from '../../src/store/store.ts'
-import { runHeartline } from '../support/daemon.ts'
+import { runHeartline, runHere } from '../support/daemon.ts'
 import { createFakeClock } from '../support/fake-clock.ts'
 import { hasPostgres, type PostgresServer, startPostgres } from '../support/postgres.ts'
 import { openPostgres } from './engines.ts'
@@ -126,6 +127,17 @@ describe.skipIf(skip)('a copy of a history to PostgreSQL', () => {
     await expect(copy(url)).rejects.toMatchObject({ kind: 'foreign-database' })
     await opened({ path: file })
     await expect(copy(await server.createDatabase())).rejects.toMatchObject({ kind: 'store-in-use' })
+  })
+
+  test('of something else than a history is refused with its name', async () => {
+    const folder = temporaryDirectory()
+    const text = join(folder, 'text.db')
+    writeFileSync(text, 'no history')
+
+    for (const from of [text, folder]) {
+      const { status, err } = await runHere(['migrate-store', '--from', from, '--to', await server.createDatabase()])
+      expect([status, err]).toEqual([78, expect.stringContaining(`heartline: ${from} cannot be read as a history (`)])
+    }
   })
 
   test('that is not complete is refused by a daemon, and can be completed afterwards', async () => {

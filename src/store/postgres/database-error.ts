@@ -37,6 +37,9 @@ export function refusalOf(error: unknown): StoreError | null {
   }
   if (code.startsWith('28')) return new StoreError('refused-login', `PostgreSQL refuses the user or password (${code})`)
   if (code === '3D000') return new StoreError('missing-database', 'the database does not exist: create it')
+  if (code === '3F000') {
+    return new StoreError('missing-database', `the database has no schema for the user: create "public" (${code})`)
+  }
   if (trouble === 'read-only') return new StoreError('read-only', `the user may not change this database (${code})`)
   if (code === ONLY_READS) {
     const message = `no server of the address accepts writes: a standby only reads (${code})`

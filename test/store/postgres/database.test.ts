@@ -57,6 +57,15 @@ describe.skipIf(skip)('a database', () => {
     expect(await tablesOf(url)).toEqual([{ tablename: 'customers' }])
   })
 
+  test('without a schema is refused', async () => {
+    const url = await server.createDatabase()
+    await server.run('DROP SCHEMA public', url)
+
+    const { kind, message } = await refusal(url)
+
+    expect([kind, message]).toEqual(['missing-database', expect.stringContaining('create "public"')])
+  })
+
   test('with a schema one step newer is used, with one two steps newer refused', async () => {
     const url = await server.createDatabase()
     await opened(url)
