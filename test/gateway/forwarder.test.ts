@@ -518,6 +518,17 @@ describe('what is no read is sent once', () => {
     expect(b.asked).toHaveLength(0)
   })
 
+  test.each([
+    ['admin.alias', ALIAS],
+    ['health.getLiveness', { ...ALIAS, operation: { ...CHAIN_ID, name: 'health.getLiveness' } } as const],
+  ])('a 404 to %s fails at an endpoint named by the caller as at the best one', async (_, request) => {
+    const a = await startBareNode(sayStatus(404, '404 page not found'))
+    const { ask } = await setting({ a })
+    const operation = { ...request.operation, need: { kind: 'endpoint', endpoint: 'a' } } as const
+
+    expect(textOf(await ask({ ...request, operation }))).toBe('all-failed')
+  })
+
   test('not even over a connection that the node was just closing', async () => {
     const a = await startBareNode(() => '0x1')
     const { ask } = await setting({ a })

@@ -69,7 +69,7 @@ export function failureReply(request: UpstreamRequest, failed: FailedRequest): R
 }
 
 function errorOf(
-  { operation, to }: UpstreamRequest,
+  { operation }: UpstreamRequest,
   { last, tried, waitedForConnections, leftMs, rateLimitedForMs }: FailedRequest,
 ): GatewayError {
   // No node is at fault, and a retry may find a free connection.
@@ -80,7 +80,7 @@ function errorOf(
   }
   const { failure, unsent, endpoint } = last
   const what = `${endpoint}: ${describeFailure(failure)}`
-  if (failure.kind === 'http' && failure.status === 404 && to.kind === 'path' && operation.need.kind === 'endpoint') {
+  if (failure.kind === 'http' && failure.status === 404 && operation.name === 'alias') {
     return gatewayError('unknown-route', what)
   }
   if (!operation.isRead && !unsent && !isRefusal(failure)) {
