@@ -1,6 +1,6 @@
 import { validate as isCron } from 'node-cron'
 import * as z from 'zod'
-import { DURATION, parseDuration } from '../core/time.ts'
+import { DURATION, isCalendarDay, parseDuration } from '../core/time.ts'
 import { Secret } from '../secret.ts'
 
 /** Types of single configuration values. Each parses one scalar or reports what it expected, never the value. */
@@ -271,15 +271,12 @@ export const timeZone = textual('a time zone such as UTC or Europe/Berlin', 'tim
   isTimeZone(text) ? text : undefined,
 )
 
-const INSTANT = /^(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d)(?::(\d\d)(?:\.\d{1,3})?)?(?:Z|[+-]\d\d:\d\d)$/
+const INSTANT = /^(\d{4}-\d\d-\d\d)T(\d\d):(\d\d)(?::(\d\d)(?:\.\d{1,3})?)?(?:Z|[+-]\d\d:\d\d)$/
 
-/** Rejects days such as 30 February, which `Date.parse` reads as 2 March. */
 function parseInstant(text: string): number | undefined {
-  const [, year, month, day] = INSTANT.exec(text) ?? []
+  const [, date] = INSTANT.exec(text) ?? []
   const ms = Date.parse(text)
-  if (day === undefined || Number.isNaN(ms)) return undefined
-  const lastDay = new Date(Date.UTC(Number(year), Number(month), 0)).getUTCDate()
-  return Number(day) <= lastDay ? ms : undefined
+  return date === undefined || Number.isNaN(ms) || !isCalendarDay(date) ? undefined : ms
 }
 
 export const instant = textual(

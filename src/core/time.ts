@@ -37,6 +37,12 @@ export function parseDuration(text: string): number | undefined {
   return Number.isSafeInteger(ms) && ms > 0 ? ms : undefined
 }
 
+/** Whether `date` (`2026-02-28`) is a day of the calendar. `Date.parse` reads 30 February as 2 March. */
+export function isCalendarDay(date: string): boolean {
+  const ms = Date.parse(`${date}T00:00:00Z`)
+  return !Number.isNaN(ms) && new Date(ms).toISOString().startsWith(date)
+}
+
 const LATEST_TIME = Date.UTC(9999, 11, 31)
 const DAY_MS = 86_400_000
 let day = { at: Number.NaN, prefix: '' }

@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { parseDuration } from '../core/time.ts'
+import { isCalendarDay, parseDuration } from '../core/time.ts'
 import { printable, stampIn } from './plain-text.ts'
 
 /** Parsers of query parameters. Each error says what the parameter must be. */
@@ -11,7 +11,7 @@ export const TimeParameter = parameter('an RFC 3339 time or Unix seconds', (give
   if (/^\d{1,12}(\.\d{1,9})?$/.test(text)) return Math.round(Number(text) * 1000)
   const isTime = /^\d{4}-\d{2}-\d{2}[Tt ]\d{2}:\d{2}:\d{2}(\.\d{1,9})?([Zz]|[+-]\d{2}:\d{2})$/.test(text)
   const ms = isTime ? Date.parse(text.toUpperCase().replace(' ', 'T')) : Number.NaN
-  return Number.isNaN(ms) ? null : ms
+  return Number.isNaN(ms) || !isCalendarDay(text.slice(0, 10)) ? null : ms
 })
 
 export const TimeZoneParameter = parameter('a time zone such as UTC or Europe/Berlin', (text) =>

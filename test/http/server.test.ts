@@ -259,6 +259,7 @@ describe('history', () => {
   test.each([
     ['from=yesterday', ['from']],
     ['from=2026-13-01T00:00:00Z', ['from']],
+    ['step=1d&from=2024-02-29T00:00:00Z&to=2026-02-29T00:00:00Z', ['to']],
     ['from=-5&to=x&step=0&depth=9', ['from', 'to', 'step', 'depth']],
     ['from=1767229200&to=1767225600', ['from']],
     ['from=0&step=1s', ['step']],
