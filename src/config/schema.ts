@@ -199,7 +199,11 @@ export const ConfigFile = z.strictObject(
         })
         .prefault(false),
       public_url: address
-        .publicUrl({ description: 'URL for callers, if a proxy is in front.', defaultText: 'none' })
+        .publicUrl({
+          description:
+            'URL for callers, if a proxy is in front: the base URL of a network is `<public_url>/<network>`. The proxy may pass its path unchanged or remove it.',
+          defaultText: 'none',
+        })
         .optional(),
       callers: list(caller, { description: 'Its clients.', defaultText: 'none' }).default([]),
       cache: section('Cache of answers that can no longer change.', {

@@ -37,6 +37,7 @@ export type Gateway = ReturnType<typeof createGateway>
 /** The rules that a reload may change. */
 export interface GatewayRules {
   readonly admin: boolean
+  readonly publicUrl?: string | null
   readonly callers: readonly CallerSettings[]
   readonly networks: readonly {
     readonly network: Pick<Network, 'name' | 'family'>
@@ -106,7 +107,8 @@ export function createGateway({ listen, upstream, aliases, slices, metrics, cloc
     bodies.configure(next.bodyLimitBytes)
     const names = new Set(next.networks.map(({ network }) => network.name))
     const hosts = new Map(next.networks.flatMap(({ network, host }) => (host === null ? [] : [[host, network.name]])))
-    return { callers, addresses: { names, hosts }, networks: new Map(next.networks.map(servedNetwork)) }
+    const base = next.publicUrl ? new URL(next.publicUrl).pathname.replace(/\/$/, '') : ''
+    return { callers, addresses: { names, hosts, base }, networks: new Map(next.networks.map(servedNetwork)) }
   }
 
   const listener = createListener({

@@ -17,6 +17,7 @@ import {
   ID,
   open,
   post,
+  RULES,
   type Setting,
   type SettingOptions,
   UNCOUNTED,
@@ -147,6 +148,15 @@ describe('a call', () => {
 
     expect(slash).toMatchObject({ status: 200, json: { result: { method: BLOCK.method } } })
     expect(query).toMatchObject({ status: 404, json: { error: { message: 'this route takes no query' } } })
+  })
+
+  test('may begin with the path of `gateway.public_url`', async () => {
+    const { url, gateway } = await set({ rules: { publicUrl: 'https://example.org/rpc' } })
+
+    expect((await post(`${url}/rpc/ethereum/${ID}`, BLOCK)).status).toBe(200)
+    expect((await post(`${url}/ethereum/${ID}`, BLOCK)).status).toBe(200)
+    gateway.reconfigure({ ...RULES, publicUrl: 'https://example.org' })
+    expect((await post(`${url}/rpc/ethereum/${ID}`, BLOCK)).status).toBe(401)
   })
 
   test('may come by the Host of its network', async () => {
@@ -1013,7 +1023,6 @@ describe('a reload', () => {
     const { url, gateway } = await set()
     expect((await post(`${url}/ethereum/${ID}`, BLOCK)).status).toBe(200)
 
-    const { RULES } = await import('./setting.ts')
     gateway.reconfigure({ ...RULES, callers: [caller('wallet', ADMIN_ID)], bodyLimitBytes: 10 })
 
     expect((await post(`${url}/ethereum/${ID}`, BLOCK)).status).toBe(401)

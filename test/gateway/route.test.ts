@@ -40,6 +40,23 @@ describe('a target by path', () => {
   })
 })
 
+describe('the path of `gateway.public_url`', () => {
+  const behind = (url: string, base = '/rpc/v1') => readTarget(url, 'example.org', { ...PLACES, base })
+
+  test('may precede the network, because a proxy may pass the path unchanged or remove it', () => {
+    expect(behind(`/rpc/v1/ethereum/${ID}/ext/health`)).toEqual(read(`/ethereum/${ID}/ext/health`))
+    expect(behind(`/ethereum/${ID}/ext/health`)).toEqual(read(`/ethereum/${ID}/ext/health`))
+    expect(behind(`/rpc/v1/nowhere/${ID}`)).toMatchObject({ network: null, endpointId: ID })
+    expect(behind(`/rpc/v1/${ID}`)).toMatchObject({ kind: 'unknown-route' })
+    expect(behind(`/rpc/v12/${ID}`)).toEqual(read(`/rpc/v12/${ID}`))
+    expect(read(`/rpc/v1/ethereum/${ID}`)).toMatchObject({ network: null, endpointId: 'v1' })
+  })
+
+  test('is not looked for where a network has this name', () => {
+    expect(behind(`/ethereum/${ID}`, '/ethereum')).toEqual(read(`/ethereum/${ID}`))
+  })
+})
+
 describe('a target by host', () => {
   test.each(['avax.rpc.example.org', 'AVAX.rpc.Example.ORG', 'avax.rpc.example.org:443', 'Avax.rpc.example.org:9781'])(
     '%s begins with the endpoint_id',

@@ -96,21 +96,27 @@ export function readTarget(
   if (pathEnd < 0) return UNKNOWN_ROUTE
   const query = pathEnd < url.length ? url.slice(pathEnd + 1) : null
   if (query !== null && !isPlainQuery(query)) return UNKNOWN_ROUTE
-  const { names, hosts } = networks
+  const { names, hosts, base = '' } = networks
   const byHost = hosts.size === 0 || host === undefined ? undefined : networkOfHost(host, hosts)
   if (byHost !== undefined) return targetAt(url, 1, pathEnd, byHost, query)
-  const slash = url.indexOf('/', 1)
+  const first = url.indexOf('/', 1)
+  if (first === -1) return UNKNOWN_ROUTE
+  // A proxy may have removed the base.
+  const at = base === '' || names.has(url.slice(1, first)) || !url.startsWith(`${base}/`) ? 1 : base.length + 1
+  const slash = at === 1 ? first : url.indexOf('/', at)
   if (slash === -1) return UNKNOWN_ROUTE
-  const name = url.slice(1, slash)
+  const name = url.slice(at, slash)
   return targetAt(url, slash + 1, pathEnd, names.has(name) ? name : null, query)
 }
 
 /** How requests name the networks that are served. */
 export interface NetworkAddresses {
-  /** The first segment of the path. */
+  /** The first segment of the path, or of what follows `base`. */
   readonly names: ReadonlySet<string>
   /** The network of each Host, in lower case. */
   readonly hosts: ReadonlyMap<string, string>
+  /** The path of `gateway.public_url`, which may come first: `/rpc`. */
+  readonly base?: string
 }
 
 /** The parts of a request target, of which only the characters have been checked. */
