@@ -155,14 +155,14 @@ describe('a daemon for each', () => {
       let isOver = false
       const ask = () => {
         isOver = false
-        const answer = call(`${gateway}/ethereum/${WALLET}`, 'eth_getBlockByNumber', ['0x1', false])
+        const answer = call(`${gateway}/ethereum/${WALLET}`, 'eth_getBlockByNumber', ['latest', false])
         void answer.finally(() => {
           isOver = true
         })
         return answer
       }
       let inFlight = ask()
-      // On a busy machine, a scrape may take longer than the request.
+      // On a busy machine, a scrape may take longer than the request, so the next one must not be a cache hit.
       const inFlightNow = async () =>
         /gateway_requests_in_flight\{network="ethereum"\} 1/.test((await daemon.get('/metrics')).text)
       while (!(await inFlightNow())) if (isOver) inFlight = ask()
