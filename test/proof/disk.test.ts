@@ -162,7 +162,7 @@ describe.skipIf(!mayMount())('a real disk', () => {
           return degraded
         },
         'it is reported',
-        // Writes succeed until the WAL has reached its present size; a checkpoint, every ten seconds, begins it anew.
+        // Writes succeed until the WAL needs more room than it has; SQLite starts it again after a checkpoint, every ten seconds.
         60_000,
       )
       expect(existsSync(`${path}.reserve`)).toBe(false)
