@@ -9,7 +9,7 @@ import { openDatabase } from './postgres/migrate.ts'
 import { createPartitions } from './postgres/partitions.ts'
 import type { Query } from './postgres/sessions.ts'
 import { openReadOnly } from './sqlite/database.ts'
-import { takeLock } from './sqlite/disk.ts'
+import { codeOf, takeLock } from './sqlite/disk.ts'
 import { StoreError } from './store.ts'
 
 /** What was copied of a table, by this run and earlier ones. */
@@ -80,8 +80,7 @@ function openedWithSchema(file: string): [db: Sqlite.Database, schema: unknown] 
     return [db, db.pragma('user_version', { simple: true })]
   } catch (error) {
     db?.close()
-    const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown'
-    throw new StoreError('foreign-database', `${file} cannot be read as a history (${code})`)
+    throw new StoreError('foreign-database', `${file} cannot be read as a history (${codeOf(error)})`)
   }
 }
 

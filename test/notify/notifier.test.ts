@@ -238,7 +238,8 @@ test('what waits for a channel that is removed is never sent, also if the channe
   })
 })
 
-test('what waits for a channel that was removed while Heartline was stopped ends at the start', async () => {
+/** Has tried to send a message, and is stopped while that waits. */
+async function stoppedWhileWaiting() {
   const sink = await startSink()
   sink.status = 500
   const hook = { target: { type: 'webhook', url: sink.url, secret: null } } as const
@@ -246,6 +247,11 @@ test('what waits for a channel that was removed while Heartline was stopped ends
   first.put(incident())
   await until(() => first.notifier.status().channels[0]?.results.retried === 1, 'it is tried')
   await first.notifier.stop()
+  return { sink, hook, first }
+}
+
+test('what waits for a channel that was removed while Heartline was stopped ends at the start', async () => {
+  const { hook, first } = await stoppedWhileWaiting()
   const [row] = await first.store.notifications({ about: 'unfinished', limit: 10 })
   first.store.saveNotification({ ...(row as NonNullable<typeof row>), id: 'damaged', value: { id: 'damaged' } })
   await first.store.flush()
@@ -261,13 +267,7 @@ test('what waits for a channel that was removed while Heartline was stopped ends
 })
 
 test('a channel that was removed before it heard of an incident, and returns with a restart, hears that it is open', async () => {
-  const sink = await startSink()
-  sink.status = 500
-  const hook = { target: { type: 'webhook', url: sink.url, secret: null } } as const
-  const first = await setUp([hook])
-  first.put(incident())
-  await until(() => first.notifier.status().channels[0]?.results.retried === 1, 'it is tried')
-  await first.notifier.stop()
+  const { sink, hook, first } = await stoppedWhileWaiting()
   const without = await setUp([], first.store)
   await without.notifier.stop()
   await first.store.flush()
