@@ -503,6 +503,33 @@ describe('a block by its number', () => {
     b.answering = (asked) => (asked.method === 'eth_blockNumber' ? hex(1003) : null)
     expect(textOf(await waiting)).toBe('null')
   })
+
+  test('that the caller has seen is also looked for where the last poll was below it, once another endpoint lacks it', async () => {
+    const pool = await startBareNode(below(1002))
+    const b = await startBareNode(at(1001))
+    const { ask, poll } = await setting({ a: pool, b }, FALLBACK_B)
+    await poll('a', 1002)
+    await poll('b', 1001)
+    expect(textOf(await ask(BLOCK_NUMBER))).toBe('"0x3ea"')
+    b.answering = at(1002)
+    // Another node of the pool.
+    pool.answering = below(1001)
+
+    expect(await ask(BLOCK_1002)).toMatchObject({ kind: 'result', endpoint: 'b', height: 1002 })
+  })
+
+  test('that the caller has just seen is requested once more from a pool of nodes that lacks it', async () => {
+    const pool = await startBareNode(below(1002))
+    const { ask, poll } = await setting({ a: pool })
+    await poll('a', 1002)
+    expect(textOf(await ask(BLOCK_NUMBER))).toBe('"0x3ea"')
+    const fromEachInTurn = [below(1001), at(1002)]
+    pool.answering = (asked, response) => fromEachInTurn.shift()?.(asked, response)
+
+    expect(await ask(BLOCK_1002)).toMatchObject({ kind: 'result', height: 1002, attempts: 2 })
+    pool.answering = below(1001)
+    expect(await ask(BLOCK_1002)).toMatchObject({ kind: 'result', height: null, attempts: 2 })
+  })
 })
 
 describe('an endpoint that claims a height which no chain can have yet', () => {

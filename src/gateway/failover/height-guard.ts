@@ -126,20 +126,23 @@ export class HeightGuard {
    */
   async mayRetry(failed: readonly Upstream[], absences: number): Promise<'no' | 'more' | 'all'> {
     const { lowest } = this
-    if (lowest === null || (this.tooLow === null && !this.requiresHeight)) return 'no'
+    const isAbsent = this.#operation.need.kind === 'height' && absences > 0
+    if (lowest === null || (this.tooLow === null && !this.requiresHeight && !isAbsent)) return 'no'
     // An endpoint that has reached the end of a range and lacks its logs has deleted them.
-    if (this.#operation.need.kind === 'height' && absences > 0) return 'no'
-    this.includesBehind = this.tooLow !== null && !this.#behindTried
+    if (isAbsent && readsLogs(this.#request)) return 'no'
+    this.includesBehind = (this.tooLow !== null || isAbsent) && !this.#behindTried
     if (this.includesBehind) {
       this.#behindTried = true
       return 'more'
     }
     const { selector } = this.#network
     // The endpoint had the block a moment ago, so it is a pool of nodes and another node may answer.
-    if (this.tooLow?.fell === true && !this.#isRetried && (selector.highestKnown(this.#shard) ?? -1) < lowest) {
+    const isPool = this.tooLow?.fell === true || isAbsent
+    if (isPool && !this.#isRetried && (selector.highestKnown(this.#shard) ?? -1) < lowest + (isAbsent ? 1 : 0)) {
       this.#isRetried = true
       return 'all'
     }
+    if (isAbsent) return 'no'
     if (this.#repeated() !== null) return 'no'
     if (lowest > selector.ceiling(this.#shard)) {
       this.#waitedMs ??= 0
