@@ -69,9 +69,10 @@ export function readsLogs({ call }: UpstreamRequest): boolean {
   return call?.method === 'eth_getLogs'
 }
 
-/** Whether a node below the block answers `null`, as if the block did not exist. */
+/** Whether a node below the block answers as if the block did not exist. */
 export function readsBlock(request: UpstreamRequest): boolean {
-  return chainOperationOf(request).name === 'eth_getBlockByNumber'
+  const { name } = chainOperationOf(request)
+  return name === 'eth_getBlockByNumber' || name === 'block_by_nonce'
 }
 
 export function highestOf(a: number | null, b: number | null): number | null {

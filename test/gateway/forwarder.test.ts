@@ -860,6 +860,34 @@ describe('multiversx', () => {
     expect(await ask(BLOCK)).toMatchObject({ kind: 'rest', status: 200, endpoint: 'b' })
   })
 
+  test('a block that the caller has seen is no internal issue of a proxy below it: the caller waits for it', async () => {
+    const a = await startBareNode(sayStatus(200, `{"data":{"status":{"erd_nonce":1005}},${CODE}`))
+    const b = await startBareNode(notFound)
+    const shards = [0, 1]
+    const of = { network: MX, endpoints: { a: { shards }, b: { shards, tier: 'fallback' as const } } }
+    const { ask, poll } = await setting({ a, b }, of)
+    expect(await ask(STATUS)).toMatchObject({ kind: 'rest', endpoint: 'a', height: 1005 })
+    await a.stop()
+    const block: Parameters<typeof ask>[0] = {
+      operation: {
+        name: 'block_by_nonce',
+        need: { kind: 'height', shard: 1, height: 1005 },
+        isRead: true,
+        absenceIsDoubtful: true,
+      },
+      to: { kind: 'path', path: '/block/1/by-nonce/1005', singleShardPath: '/block/by-nonce/1005' },
+      call: null,
+    }
+
+    expect(textOf(await ask({ ...block, caller: 'another' }))).toContain('internal_issue')
+    const waiting = ask(block)
+    await expect.poll(() => b.asked.length).toBeGreaterThan(1)
+    b.answering = sayStatus(200, `{"data":{"block":{"nonce":1005,"shard":1}},${CODE}`)
+    await poll('b', 1005)
+
+    expect(await waiting).toMatchObject({ kind: 'rest', status: 200, endpoint: 'b', height: 1005 })
+  })
+
   test('an internal issue is tried elsewhere where each proxy lacks another shard, so that neither is healthy', async () => {
     const a = await startBareNode(notFound)
     const b = await startBareNode(sayStatus(200, `{"data":{"status":{"erd_nonce":1005}},${CODE}`))
