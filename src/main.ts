@@ -1,6 +1,5 @@
 #!/usr/bin/env node
 import { setFlagsFromString } from 'node:v8'
-import { run } from './commands/run.ts'
 
 // Heartline often shares a machine with a node, and by default V8 lets the heap grow to several times its live size. With
 // 10,000 endpoints, a poll costs a tenth more at 60 % growth, and memory grows by 57 MiB at 150 % (bench/README.md).
@@ -9,4 +8,15 @@ setFlagsFromString('--heap-growing-percent=100')
 // Only this user may read what the process writes, such as the store and its backups.
 process.umask(0o077)
 
-process.exitCode = await run(process.argv.slice(2))
+// While the program loads, SIGHUP would end a daemon. It is sent again once the command has its own handler, if it has one.
+let hungUp = false
+const hangUp = () => {
+  hungUp = true
+}
+process.on('SIGHUP', hangUp)
+const { run } = await import('./commands/run.ts')
+const status = run(process.argv.slice(2))
+process.off('SIGHUP', hangUp)
+if (hungUp) process.kill(process.pid, 'SIGHUP')
+
+process.exitCode = await status

@@ -1,4 +1,4 @@
-import { execFileSync, spawn } from 'node:child_process'
+import { execFileSync, spawn, spawnSync } from 'node:child_process'
 import {
   closeSync,
   existsSync,
@@ -145,6 +145,26 @@ describe('loading', () => {
 
     expect(await ended).toBe(78)
     expect([loading, process.listenerCount('SIGHUP')]).toEqual([before + 1, before])
+  })
+
+  // A hook of the module loader sends it before the first file after main.js.
+  const script = (text: string) => `data:text/javascript,${encodeURIComponent(text)}`
+  const load = `let sent = false
+    export function load(url, _, next) {
+      if (!sent && /file:.*(?<!main[.]js)$/.test(url)) sent = process.kill(process.pid, 'SIGHUP')
+      return next(url)
+    }`
+  const hook = script(`import { register } from 'node:module'; register(${JSON.stringify(script(load))})`)
+
+  test.each([
+    ['serve -c /no/such/file', { status: 78, signal: null }],
+    ['demo --port 0', { status: 0, signal: null }],
+    ['schema', { status: null, signal: 'SIGHUP' }],
+  ])('a SIGHUP before the program has loaded has the same effect as later: %s', (command, ended) => {
+    const args = ['--import', hook, MAIN, ...command.split(' ')]
+    const { status, signal } = spawnSync(process.execPath, args, { timeout: 60_000 })
+
+    expect({ status, signal }).toEqual(ended)
   })
 })
 
