@@ -76,6 +76,8 @@ export async function run(
     .configureOutput({ writeOut: (text) => void stdout.write(text), writeErr: (text) => void stderr.write(text) })
     .showHelpAfterError('Run with --help for usage.')
     .exitOverride()
+    // Commander adds it only to programs that do nothing without a command.
+    .helpCommand('help [command]', 'display help for command')
     .enablePositionalOptions(false)
     .configureHelp({ showGlobalOptions: true })
     .addHelpText('after', helpText(HELP.heartline))

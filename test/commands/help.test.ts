@@ -18,6 +18,18 @@ describe.each(['', ...COMMANDS, 'caller new', 'notify test', 'silence list', 'si
   },
 )
 
+test.each(['', ...COMMANDS])('`heartline help %s` prints what --help prints', async (command) => {
+  const words = command === '' ? [] : [command]
+
+  expect(await runHere(['help', ...words])).toEqual(await runHere([...words, '--help']))
+})
+
+test('`heartline help` of an unknown command is an invalid command line', async () => {
+  const { status, out } = await runHere(['help', 'no-such-command'])
+
+  expect([status, out]).toEqual([EXIT.usage, ''])
+})
+
 test('commands that read a configuration document its source; long-running ones document their signals', () => {
   for (const name of ['heartline', 'serve', 'probe', 'check-config', 'backup'] as const) {
     expect(helpText(HELP[name])).toContain('HEARTLINE_CONFIG')
