@@ -16,7 +16,7 @@ import type { Audience } from './wire-status.ts'
 const ENTRIES = 50
 
 /** `GET /feed.xml`: the newest incidents, for feed readers. */
-export function registerFeed(app: App, { scopes, store, clock, publicUrl }: FeedDeps): void {
+export function registerFeed(app: App, { scopes, store, clock, publicUrl, title }: FeedDeps): void {
   const startedAt = clock.now()
   const route = operation({
     visibility: 'public',
@@ -32,8 +32,9 @@ export function registerFeed(app: App, { scopes, store, clock, publicUrl }: Feed
     const ids = incidents.map(({ id }) => id)
     const notes = await notesFor(store, ids, request.audience)
     // A reader asks at one address, and takes feeds with the same id for one.
-    const address = publicUrl() ?? request.host
-    const body = renderFeed(incidents, { address, notes, audience: request.audience, startedAt })
+    const base = publicUrl()
+    const address = base ?? request.host
+    const body = renderFeed(incidents, { address, base, title, notes, audience: request.audience, startedAt })
     return sendKnown(request, reply, tagOf(body)) ?? reply.type('application/atom+xml; charset=utf-8').send(body)
   })
 }
@@ -41,21 +42,22 @@ export function registerFeed(app: App, { scopes, store, clock, publicUrl }: Feed
 /** Renders an Atom 1.0 feed (RFC 4287). Without incidents, `startedAt` is its update time. */
 export function renderFeed(
   incidents: readonly Incident[],
-  { address, notes, audience, startedAt }: FeedOptions,
+  { address, base, title, notes, audience, startedAt }: FeedOptions,
 ): string {
+  // Relative links work behind any proxy, also behind one that changes `Host`.
+  const link = (path: string) => xmlText(base === null ? path : new URL(path, `${base}/`).href)
   const updated = incidents.reduce((latest, incident) => Math.max(latest, updatedAt(incident, notes)), 0)
   return [
     '<?xml version="1.0" encoding="utf-8"?>',
     '<feed xmlns="http://www.w3.org/2005/Atom" xml:lang="en">',
     `<id>${permanentId(`feed ${address}`)}</id>`,
-    '<title>Heartline: incidents</title>',
+    `<title>${xmlText(title)}: incidents</title>`,
     '<subtitle>Incidents of the blockchain nodes monitored here</subtitle>',
     `<updated>${time(incidents.length === 0 ? startedAt : updated)}</updated>`,
-    '<author><name>Heartline</name></author>',
-    // Relative links work behind any proxy.
-    '<link rel="self" type="application/atom+xml" href="feed.xml"/>',
-    '<link rel="alternate" type="text/html" href="./"/>',
-    ...incidents.map((incident) => entry(incident, notes, audience)),
+    `<author><name>${xmlText(title)}</name></author>`,
+    `<link rel="self" type="application/atom+xml" href="${link('feed.xml')}"/>`,
+    `<link rel="alternate" type="text/html" href="${link('./')}"/>`,
+    ...incidents.map((incident) => entry(incident, notes, audience, link)),
     '</feed>',
     '',
   ].join('\n')
@@ -64,19 +66,23 @@ export function renderFeed(
 interface FeedDeps extends Pick<RouteDeps, 'store' | 'clock'> {
   readonly scopes: Scopes
   readonly publicUrl: () => string | null
+  readonly title: string
 }
 
 interface FeedOptions {
   readonly address: string
+  /** What links begin with; `null`: they are relative. */
+  readonly base: string | null
+  readonly title: string
   /** Of all these incidents, as the audience may see them. */
   readonly notes: readonly Note[]
   readonly audience: Audience
   readonly startedAt: UnixMs
 }
 
-function entry(incident: Incident, notes: readonly Note[], audience: Audience): string {
+function entry(incident: Incident, notes: readonly Note[], audience: Audience, link: (path: string) => string): string {
   const { id, network, conditions, openedAt, plannedUntil = null } = incident
-  const text = `api/v1/incidents/${encodeURIComponent(id.toWellFormed())}.txt`
+  const path = `incidents/${encodeURIComponent(id.toWellFormed())}`
   const summary = conditions.map((condition) => {
     const { code, since, until } = condition
     const end = until === null ? `since ${stamp(since)}` : `from ${stamp(since)} to ${stamp(until)}`
@@ -92,8 +98,8 @@ function entry(incident: Incident, notes: readonly Note[], audience: Audience): 
     `<title>${xmlText(titleOf(incident, audience))}</title>`,
     `<published>${time(openedAt)}</published>`,
     `<updated>${time(updatedAt(incident, notes))}</updated>`,
-    `<link rel="alternate" type="text/html" href="incidents/${xmlText(encodeURIComponent(id.toWellFormed()))}"/>`,
-    `<link rel="related" type="text/plain" href="${xmlText(text)}"/>`,
+    `<link rel="alternate" type="text/html" href="${link(path)}"/>`,
+    `<link rel="related" type="text/plain" href="${link(`api/v1/${path}.txt`)}"/>`,
     `<category term="${xmlText(network)}"/>`,
     `<category term="${xmlText(kindOf(incident))}"/>`,
     `<summary>${xmlText(summary.join('\n'))}</summary>`,

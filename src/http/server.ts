@@ -83,7 +83,10 @@ export function createHttpServer({ options, ...deps }: HttpServerDeps) {
     done()
   })
   const hasToken = options.token !== null
-  const { grafanaUrl } = options
+  const {
+    grafanaUrl,
+    publicPage: { title },
+  } = options
   describeRoutes(app, deps.version)
   const pages = registerPage(app, {
     ...deps,
@@ -113,8 +116,8 @@ export function createHttpServer({ options, ...deps }: HttpServerDeps) {
     registerNotifications(routes, deps)
     registerSilences(routes, deps)
     registerRunbooks(routes, runbooks)
-    registerBadge(routes, { clock, scopes, title: options.publicPage.title })
-    registerFeed(routes, { ...deps, scopes, publicUrl: options.publicUrl })
+    registerBadge(routes, { clock, scopes, title })
+    registerFeed(routes, { ...deps, scopes, title, publicUrl: options.publicUrl })
     registerObserver(routes, { ...deps, grafanaUrl })
     registerCluster(routes, { ...deps, publicUrl: options.publicUrl })
     registerEvents(routes, { events, metrics, connections, hasToken })

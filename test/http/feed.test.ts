@@ -45,7 +45,7 @@ function parse(xml: string): Element {
 const all = (of: Element, name: string) => of.children.filter((child) => child.name === name)
 const text = (of: Element | undefined, name: string) => (of === undefined ? undefined : all(of, name)[0]?.text)
 
-const OPTIONS = { address: 'status.example.org', notes: [], startedAt: START }
+const OPTIONS = { address: 'status.example.org', base: null, title: 'Heartline', notes: [], startedAt: START }
 const RFC_3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
 const UUID = /^urn:uuid:[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
 
@@ -194,6 +194,25 @@ test('each address has a feed with an id of its own, which `server.public_url` m
   expect(first).toMatch(UUID)
   expect([same === first, other === first]).toEqual([true, false])
   expect([new Set(publicIds).size, publicIds.includes(first)]).toEqual([1, false])
+})
+
+test('the feed has the title of the public page; with `server.public_url`, readers that resolve no links can open its own', async () => {
+  const publicPage = { title: 'Nodes & Co', logo: null, networks: null }
+  const setting = setUp({ options: { publicUrl: () => 'https://status.example.org/nodes', publicPage } })
+  open.push(setting)
+  setting.incidents.put(incident())
+
+  const feed = parse((await setting.server.inject('/feed.xml')).body)
+
+  expect(text(feed, 'title')).toBe('Nodes & Co: incidents')
+  expect(text(all(feed, 'author')[0], 'name')).toBe('Nodes & Co')
+  const links = [feed, ...all(feed, 'entry')].flatMap((element) => all(element, 'link'))
+  expect(links.map(({ attributes }) => attributes.href)).toEqual([
+    'https://status.example.org/nodes/feed.xml',
+    'https://status.example.org/nodes/',
+    'https://status.example.org/nodes/incidents/incident-1',
+    'https://status.example.org/nodes/api/v1/incidents/incident-1.txt',
+  ])
 })
 
 test('the feed holds the newest fifty incidents', async () => {
