@@ -72,7 +72,7 @@ export function gatewayView({ gateway, metrics, recorder, grafanaUrl }: GatewayD
         tier,
         left_out: excluded,
         breaker,
-        latency_seconds: latencyMs === null ? null : latencyMs / 1000,
+        latency_seconds: seconds(latencyMs),
         in_flight: inFlight,
         ...attemptsAt(endpoint, counts.of(name)),
       })),

@@ -27,7 +27,7 @@ const REPORT: GatewayReport = {
     {
       name: 'avalanche',
       endpoints: [
-        { endpoint: 'own-2', tier: 'primary', excluded: null, breaker: 'closed', latencyMs: 12.5, inFlight: 2 },
+        { endpoint: 'own-2', tier: 'primary', excluded: null, breaker: 'closed', latencyMs: 12.500_012_3, inFlight: 2 },
         { endpoint: 'own-1', tier: 'primary', excluded: 'lagging', breaker: 'open', latencyMs: null, inFlight: 0 },
       ],
     },
