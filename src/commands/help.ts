@@ -141,6 +141,7 @@ inject at its control address. docs/simulator.md lists every fault.`,
     examples: [
       ['heartline simulate --family ethereum --port 8545', 'a node; prints its URL and control address'],
       ['heartline simulate --family avalanche --port 9650 --block-time 500ms', 'a node with fast blocks'],
+      ['heartline simulate --family avalanche --port 9650 --api-admin-enabled=true', 'a node with /ext/admin'],
       ['heartline simulate --family multiversx --port 8080 --kind observer --shard 1', 'an observer'],
     ],
     exit: [['0', 'stopped by a signal'], USAGE, ['70', 'cannot listen on the port']],
