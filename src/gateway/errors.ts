@@ -33,7 +33,7 @@ export interface GatewayError {
   readonly kind: RejectionReason
   /** Names members and limits, never a value that the caller sent and never a URL. */
   readonly message: string
-  /** How long to wait before retrying, if known: always for `rate-limited` and `overloaded`. */
+  /** How long to wait before retrying, if that helps and is known: always for `overloaded`. */
   readonly retryAfterMs?: number
   /** Value of the Allow header, only for the kind `http-method`. */
   readonly allow?: string

@@ -905,7 +905,7 @@ describe('a rate limit', () => {
     const batch = (count: number) => Array.from({ length: count }, (_, id) => ({ ...BLOCK, id }))
 
     const never = await post(`${url}/ethereum/${ID}`, batch(6))
-    expect(never.status).toBe(429)
+    expect([never.status, never.headers.get('retry-after')]).toEqual([429, null])
     expect(never.json[5]).toMatchObject({
       id: 5,
       error: { code: -32005, message: expect.stringContaining('at most 5 requests') },
@@ -914,6 +914,7 @@ describe('a rate limit', () => {
     expect([first.status, first.json.length]).toEqual([200, 3])
     const second = await post(`${url}/ethereum/${ID}`, batch(3))
     expect([second.status, second.json]).toEqual([429, [rpc(-32005, 0), rpc(-32005, 1), rpc(-32005, 2)]])
+    expect(Number(second.headers.get('retry-after'))).toBeGreaterThan(0)
     // What was refused has cost nothing.
     expect((await post(`${url}/ethereum/${ID}`, BLOCK)).status).toBe(200)
     expect(counted.filter((one) => one === 'ethereum none wallet rate-limited')).toHaveLength(6 + 3)

@@ -252,12 +252,14 @@ function outcomeOf(reply: Reply, { signal }: AdmittedRequest): RequestOutcome {
 /** Checks a batch against its caller's rate limit; admission has already counted its first element. */
 function overRateLimit({ rateLimiter }: Caller, count: number): GatewayError | null {
   if (rateLimiter === null) return null
-  const { requests, perMs } = rateLimiter.limit
-  const waitMs = count > requests ? perMs : rateLimiter.take(count - 1)
-  if (waitMs === 0) return null
+  const { requests } = rateLimiter.limit
+  const isTooLarge = count > requests
+  const waitMs = isTooLarge ? 0 : rateLimiter.take(count - 1)
+  if (waitMs === 0 && !isTooLarge) return null
   rateLimiter.giveBack(1)
-  if (count <= requests) return rateLimited(waitMs)
-  return { ...rateLimited(waitMs), message: `rate limit reached: a batch may hold at most ${requests} requests` }
+  if (!isTooLarge) return rateLimited(waitMs)
+  // Without a time: no wait helps.
+  return gatewayError('rate-limited', `larger than the rate limit: a batch may hold at most ${requests} requests`)
 }
 
 /** avalanchego answers `{}` since v1.7.14, but clients expect `success` as in earlier versions. */
