@@ -66,18 +66,24 @@ function openHistory(file: string): Sqlite.Database {
   const [db, found] = openedWithSchema(file)
   const newest = readMigrations(SQLITE_MIGRATIONS).length
   if (found === newest) return db
+  const isHistory = db.prepare("SELECT 1 FROM sqlite_master WHERE name = 'polls'").get() !== undefined
   db.close()
+  if (!isHistory) {
+    const advice = 'if it is the spool of a daemon with `store.url`, that daemon writes it to its database'
+    throw new StoreError('foreign-database', `${file} has no history: ${advice}`)
+  }
+  const advice = found > newest ? 'use the version that wrote it' : "let this version's daemon open it once"
   throw new StoreError(
     'newer-schema',
-    `${file} has schema ${String(found)}, and this version copies schema ${newest}: let this version's daemon open it once`,
+    `${file} has schema ${found}, and this version copies schema ${newest}: ${advice}`,
   )
 }
 
-function openedWithSchema(file: string): [db: Sqlite.Database, schema: unknown] {
+function openedWithSchema(file: string): [db: Sqlite.Database, schema: number] {
   let db: Sqlite.Database | null = null
   try {
     db = openReadOnly(file)
-    return [db, db.pragma('user_version', { simple: true })]
+    return [db, db.pragma('user_version', { simple: true }) as number]
   } catch (error) {
     db?.close()
     throw new StoreError('foreign-database', `${file} cannot be read as a history (${codeOf(error)})`)

@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
 import { Secret } from '../../src/secret.ts'
 import { type Copied, copyStore } from '../../src/store/copy-store.ts'
+import { openSpool } from '../../src/store/spool.ts'
 import type { Store } from '../../src/store/store.ts'
 import { runHeartline, runHere } from '../support/daemon.ts'
 import { createFakeClock } from '../support/fake-clock.ts'
@@ -138,6 +139,27 @@ describe.skipIf(skip)('a copy of a history to PostgreSQL', () => {
       const { status, err } = await runHere(['migrate-store', '--from', from, '--to', await server.createDatabase()])
       expect([status, err]).toEqual([78, expect.stringContaining(`heartline: ${from} cannot be read as a history (`)])
     }
+  })
+
+  test('of a spool, or of a history of another version, is refused with what to do', async () => {
+    const folder = temporaryDirectory()
+    const copyOf = async (name: string, sql: string) => {
+      const file = join(folder, name)
+      if (sql === '') openSpool(file).close()
+      else new Database(file).exec(`CREATE TABLE polls (at); ${sql}`).close()
+      return runHere(['migrate-store', '--from', file, '--to', await server.createDatabase()])
+    }
+
+    const spool = await copyOf('spool.db', '')
+    const older = await copyOf('older.db', 'PRAGMA user_version = 1')
+    const newer = await copyOf('newer.db', 'PRAGMA user_version = 999')
+
+    expect([spool.status, spool.err]).toEqual([
+      78,
+      expect.stringContaining('spool.db has no history: if it is the spool'),
+    ])
+    expect([older.status, older.err]).toEqual([78, expect.stringContaining("let this version's daemon open it once")])
+    expect([newer.status, newer.err]).toEqual([78, expect.stringContaining('use the version that wrote it')])
   })
 
   test('that is not complete is refused by a daemon, and can be completed afterwards', async () => {
