@@ -36,8 +36,8 @@ export interface Mail {
   readonly text: string
   readonly html: string
   readonly messageId: string
-  /** `Message-ID` of the thread's root. */
-  readonly references: string
+  /** `Message-ID` of the thread's root; `null` for a mail that is part of no thread. */
+  readonly references: string | null
 }
 
 export function isMail(rendered: readonly HttpRequest[] | Mail): rendered is Mail {

@@ -59,8 +59,7 @@ export async function sendMail(
       ...mail,
       signal: ending.signal,
       to: [...mail.to],
-      references,
-      inReplyTo: references,
+      ...(references === null ? {} : { references, inReplyTo: references }),
       headers: { 'Auto-Submitted': 'auto-generated' },
     })
     const [refusal] = rejectedErrors

@@ -379,7 +379,7 @@ test('whatever text a node sends, a mail has the headers and the markup of any o
     const out = rendered(target, messageOf([reportWith(text)]))
     if (!isMail(out)) throw new Error('not a mail')
     HARMLESS.email(out)
-    const { message } = await transport.sendMail({ ...out, to: [...out.to] })
+    const { message } = await transport.sendMail({ ...out, to: [...out.to], references: out.references ?? [] })
     const [head = ''] = (message as Buffer).toString().split('\r\n\r\n')
     return head.split('\r\n').flatMap((line) => /^[^\s:]+(?=:)/.exec(line) ?? [])
   }
@@ -474,6 +474,12 @@ test('mails about one incident are one thread, each with an id of its own', () =
     id: '<msg_2@example.org>',
     references: '<incident-1@example.org>',
   })
+})
+
+test('a mail that tests the channel is part of no thread', () => {
+  const out = rendered(TARGETS[9] as ChannelTarget, { ...opened, type: 'test', subject: opened.id, reports: [] })
+
+  expect(out).toMatchObject({ messageId: '<msg_1@example.org>', references: null })
 })
 
 test('an incident has recovered only if its endpoint was up in the end', () => {

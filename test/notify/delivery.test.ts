@@ -145,7 +145,7 @@ function mailTo(smtpUrl: string) {
 /** Reaches this machine, but is not one of its loopback addresses. */
 const NOT_LOOPBACK = '0.0.0.0'
 
-const mail = (of: ReturnType<typeof mailTo>) => sendMail(of, { ca: null, clock: systemClock, signal: NEVER })
+const mail = (of: Parameters<typeof sendMail>[0]) => sendMail(of, { ca: null, clock: systemClock, signal: NEVER })
 
 /** A mail server that says hello and then no more than one byte a second. */
 async function tarpit(): Promise<{ readonly port: number; readonly open: () => number }> {
@@ -178,6 +178,15 @@ describe('a mail', () => {
     expect(text).toContain('References: <incident-1@example.org>')
     expect(text).toMatch(/Content-Type: text\/plain[\s\S]*Content-Type: text\/html/)
     expect(text).toContain('To: ops@example.org, oncall@example.org')
+  })
+
+  test('that is part of no thread names no other mail', async () => {
+    const { port, mails } = await smtp({ disabledCommands: ['STARTTLS', 'AUTH'] })
+
+    const outcome = await mail({ ...mailTo(`smtp://127.0.0.1:${port}`), references: null })
+
+    expect(outcome).toEqual({ result: 'sent' })
+    expect(mails[0]?.text).not.toMatch(/^(?:References|In-Reply-To):/im)
   })
 
   test('is sent with a password, whose special characters are percent-encoded in the URL', async () => {
