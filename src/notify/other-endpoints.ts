@@ -6,7 +6,7 @@ import { type Board, type BoardNetwork, shownState } from '../state/board.ts'
 
 /**
  * What the other endpoints of the network see: whether the node is at fault, or the chain. Of an outage that ended: which
- * of its endpoints are unhealthy for themselves from then on.
+ * of its endpoints are unhealthy for themselves from then on, or were removed.
  */
 export function othersOf(
   { cause, endpoint, network: name, affected, provider, closedAt, conditions }: Incident,
@@ -14,7 +14,7 @@ export function othersOf(
   statesOf: (network: string) => StateCounts,
 ): string {
   if (network === undefined) return ''
-  if (closedAt !== null) return cause === 'outage' ? stillUnhealthy(affected, network.endpoints) : ''
+  if (closedAt !== null) return cause === 'outage' ? notRecovered(affected, network.endpoints) : ''
   const { haltedShards, forked } = network.standing
   const halted = haltedShards.length > 0
   if (cause === 'outage')
@@ -38,14 +38,21 @@ export function othersOf(
 }
 
 /** Without those that are back, but not confirmed yet: they get no incident that says so later. */
-function stillUnhealthy(affected: Incident['affected'], endpoints: BoardNetwork['endpoints']): string {
+function notRecovered(affected: Incident['affected'], endpoints: BoardNetwork['endpoints']): string {
   const unhealthy = new Set<string>()
+  const known = new Set<string>()
   for (const { health } of endpoints) {
     const isUnhealthy = health.verdict !== null && health.verdict !== 'up' && !isBack(health)
     if (isUnhealthy) unhealthy.add(health.endpoint.name)
+    known.add(health.endpoint.name)
   }
   const left = affected.filter((name) => unhealthy.has(name))
-  return left.length === 0 ? '' : `Still unhealthy: ${named(left, MOST_NAMED)}.`
+  const removed = affected.filter((name) => !known.has(name))
+  const sentences = left.length === 0 ? [] : [`Still unhealthy: ${named(left, MOST_NAMED)}.`]
+  // If all were removed, the message says so itself.
+  if (removed.length > 0 && removed.length < affected.length)
+    sentences.push(`No longer monitored: ${named(removed, MOST_NAMED)}.`)
+  return sentences.join(' ')
 }
 
 /** The states of a network's endpoints. */

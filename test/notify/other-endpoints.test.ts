@@ -58,13 +58,13 @@ test('an endpoint that is down from some places only is not blamed, until it is 
   )
 })
 
-test('an outage that ended says which of its endpoints are still unhealthy, also in maintenance', async () => {
+test('an outage that ended says which of its endpoints are still unhealthy, also in maintenance, and which were removed', async () => {
   const clock = createFakeClock()
   const { board, poll, pollAll } = createWorld(clock, [{ network: network(), endpoints: ENDPOINTS }])
   const statesOf = createStateCounter({ board, clock })
   const affected = ['a', 'c', 'gone']
   const outage = incident({ network: 'ethereum', endpoint: null, cause: 'outage', affected, closedAt: START })
-  const said = () => othersOf(outage, board.network('ethereum'), statesOf)
+  const said = (names = affected) => othersOf({ ...outage, affected: names }, board.network('ethereum'), statesOf)
   const [, b, c] = ENDPOINTS as [(typeof ENDPOINTS)[0], (typeof ENDPOINTS)[0], (typeof ENDPOINTS)[0]]
   for (let round = 0; round < 3; round++) await pollAll()
 
@@ -78,7 +78,14 @@ test('an outage that ended says which of its endpoints are still unhealthy, also
   const planned = said()
   await poll(c)
 
-  expect([recovered, left, planned]).toEqual(['', 'Still unhealthy: c.', 'Still unhealthy: c.'])
+  const removed = 'No longer monitored: gone.'
+  expect([recovered, left, planned]).toEqual([
+    removed,
+    `Still unhealthy: c. ${removed}`,
+    `Still unhealthy: c. ${removed}`,
+  ])
   // Back, but not confirmed yet: nothing would say later that it has recovered.
-  expect(said()).toBe('')
+  expect(said()).toBe(removed)
+  // The message says that all of them are no longer monitored.
+  expect(said(['gone', 'gone too'])).toBe('')
 })
