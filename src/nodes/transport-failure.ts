@@ -19,6 +19,8 @@ export function transportFailure(
   }
   // undici's message if a node sends status 100 or 101, which no request asks for.
   if (code === 'UND_ERR_SOCKET' && error.message.startsWith('bad ')) return { kind: 'not-http' }
+  // Before the body: the parser rejects the headers, such as a second Content-Length. Within it: the connection ended.
+  if (code === 'UND_ERR_RES_CONTENT_LENGTH_MISMATCH' && stage !== 'body') return { kind: 'not-http' }
   if (error instanceof AggregateError) {
     // Every address of the host failed. In a container without IPv6, `::1` of localhost fails with EADDRNOTAVAIL.
     const all = (error.errors as NodeJS.ErrnoException[]).map((one) =>
@@ -61,7 +63,6 @@ const BY_CODE: ReadonlyMap<string, Failure> = new Map<string, Failure>([
   ...UNROUTABLE_CODES.map((code): [string, Failure] => [code, { kind: 'unroutable', code }]),
   ...LOCAL_CODES.map((code): [string, Failure] => [code, { kind: 'local-resources', code }]),
   ['UND_ERR_HEADERS_OVERFLOW', { kind: 'headers-too-large' }],
-  ['UND_ERR_RES_CONTENT_LENGTH_MISMATCH', { kind: 'truncated' }],
 ])
 
 function responseFailure(problem: ResponseProblem, limitBytes: number): Failure {

@@ -152,6 +152,8 @@ describe('every way of failing is one kind', () => {
     ['another protocol', 'SSH-2.0-OpenSSH_9.2p1\r\n'],
     ['a bad status line', 'HTTP/9.9 abc\r\n\r\n'],
     ['a bad chunk', 'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n{}\r\n'],
+    ['two equal lengths', 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\ncontent-length: 2\r\n\r\n{}'],
+    ['two lengths', 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\ncontent-length: 3\r\n\r\n{}'],
   ])('not HTTP: %s', async (_name, bytes) => {
     const { url } = await rawNode((socket) => socket.write(bytes))
 
