@@ -1,6 +1,6 @@
 import type { Quorum } from '../core/cluster/merge.ts'
 import type { MergedStanding } from '../core/cluster/merge-standings.ts'
-import type { Vote } from '../core/cluster/vote.ts'
+import { type Vote, validUntil } from '../core/cluster/vote.ts'
 import type { Endpoint } from '../core/endpoint.ts'
 import type { Network } from '../core/network.ts'
 import type { UnixMs } from '../core/time.ts'
@@ -17,10 +17,13 @@ export function createVotes({ self, local, shown, standingOf, onMerged }: VotesD
   let impaired: ReadonlySet<string> = new Set()
   const polledNetworks = new Set<string>()
 
-  /** What another member of our vantage has polled is shown to the gateway and to on-demand polls. */
+  /** What another member of our vantage has polled is shown to the gateway and to on-demand polls, as long as its vote counts. */
   function putLocally(health: Health): void {
     const before = local.entry(health.endpoint.network, health.endpoint.name)
-    if (before !== undefined) local.put(health, verdictDiffers(before.health, health))
+    if (before === undefined) return
+    const holds = health.validUntil > (health.lastPolledAt ?? 0)
+    const held = holds ? { ...health, validUntil: validUntil({ health }) } : health
+    local.put(held, verdictDiffers(before.health, held))
   }
 
   function readOne(voted: NetworkVotes, vote: StoredVote): void {

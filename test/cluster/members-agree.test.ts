@@ -142,6 +142,28 @@ describe('what members show', () => {
       }
   })
 
+  test('the gateway of a member sees what another one of its place polls each second as long as its votes count', async () => {
+    const { pass, member, world } = createWorld()
+    // Polls, votes and reads come at different times of a second.
+    const owner = member('a', 'fra1')
+    await pass(1300)
+    const travel = () => ({ thereMs: 150, backMs: 150, lost: 'no' }) as const
+    const other = member('b', 'fra1', { travel, pollsFrom: Number.POSITIVE_INFINITY })
+    await pass(4000)
+    expect([owner.polls('n'), other.polls('n')]).toEqual([true, false])
+    const seen = () => stateAt(other.local.entry('n', 'own-1')?.health ?? expect.fail('it is configured'), world.now())
+
+    for (let step = 0; step < 100; step++) {
+      await pass(40)
+      expect([step, seen()]).toEqual([step, 'up'])
+    }
+
+    // A poll that failed by the own fault of its place.
+    owner.says('n', { validUntil: 0 })
+    await pass(2500)
+    expect(seen()).toBe('unknown')
+  })
+
   test('a wall clock that is an hour off changes neither leases nor votes', async () => {
     const { pass, member, shows } = createWorld()
     const [a, b] = [member('a', 'fra1', { wallOffsetMs: 3_600_000 }), member('b', 'nyc1', { wallOffsetMs: -3_600_000 })]
