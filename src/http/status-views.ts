@@ -6,7 +6,7 @@ import type { ConsensusReport, Liveness, NodeCheck } from '../core/poll-result.t
 import { seconds, time, timeOrNull, type UnixMs } from '../core/time.ts'
 import type { Condition, ConditionCode, State } from '../core/verdict/condition.ts'
 import { NOT_COMPARABLE } from '../core/verdict/findings.ts'
-import { type HeadStanding, type Health, headHolds, stateAt, stateSince } from '../core/verdict/health.ts'
+import { type HeadStanding, type Health, headHolds, isCurrent, stateAt, stateSince } from '../core/verdict/health.ts'
 import { networkState } from '../core/verdict/network-state.ts'
 import { type BoardEntry, type BoardNetwork, knownStanding, type ReferenceHead, shownState } from '../state/board.ts'
 import type { IncidentLog } from '../state/incident-log.ts'
@@ -72,7 +72,8 @@ function vantagesOf(
   audience: Audience,
 ): Pick<EndpointView, 'vantages' | 'confirmed_by'> {
   if (places.length > 0) {
-    return { vantages: places.map((place) => vantageView(place, audience)), confirmed_by: confirmedBy }
+    const { endpoint } = health
+    return { vantages: places.map((place) => vantageView(place, endpoint, now, audience)), confirmed_by: confirmedBy }
   }
   const state = stateAt(health, now)
   const counted = state !== 'unknown'
@@ -90,8 +91,12 @@ function vantagesOf(
 
 function vantageView(
   { vantage, state, since, lastPolledAt, latencyMs, conditions, heads, counted }: Place,
+  endpoint: Endpoint,
+  now: UnixMs,
   audience: Audience,
 ): VantageView {
+  // A place that does not reach the endpoint keeps the head that it saw last.
+  const holds = (head: HeadStanding) => counted && isCurrent(head, { lastPolledAt, endpoint }, now)
   return {
     vantage,
     state,
@@ -99,7 +104,7 @@ function vantageView(
     last_polled_at: timeOrNull(lastPolledAt),
     latency_seconds: audience === 'private' ? seconds(latencyMs) : null,
     conditions: conditions.map((condition) => conditionView(condition, audience)),
-    heads: audience === 'private' ? heads.map((head) => headView(head, counted)) : [],
+    heads: audience === 'private' ? heads.map((head) => headView(head, holds(head))) : [],
     counted,
   }
 }

@@ -375,6 +375,24 @@ describe('the places of an endpoint', () => {
     expect(ownAfter?.vantages[2]).toMatchObject({ state: 'unknown', counted: false, heads: [{ lag_blocks: null }] })
   })
 
+  test('have no lag where a place keeps polling an endpoint that it reaches no more: its height is the last seen', async () => {
+    const { server, world, clock } = setUp()
+    await world.pollAll()
+    const { heads = [], endpoint } = world.board.entry('avalanche', 'own-1')?.health ?? {}
+    const later = clock.now() + 2 * (endpoint?.intervalMs ?? 0) + 1
+    await clock.advance(later - clock.now())
+    const polled = aPlace('sin1', { heads: heads.map((head) => ({ ...head, readAt: later })), lastPolledAt: later })
+    const failed = { ...DISAGREEING[0], heads, lastPolledAt: later }
+    putPlaces(world.board, OWN, [aPlace('fra1', failed), polled], 1)
+
+    const status = await read(server, '/api/v1/status', StatusView)
+
+    expect(status.networks[0]?.endpoints[0]?.vantages.map((place) => place.heads)).toMatchObject([
+      [{ height: 1000, lag_blocks: null, lag_seconds: null }],
+      [{ height: 1000, lag_blocks: 0 }],
+    ])
+  })
+
   test('show the public no heights, latencies or messages of nodes, only which places see it down', async () => {
     const { server, world } = setUp({ options: { token: new Secret('a-token-of-the-operator') } })
     await world.pollAll()

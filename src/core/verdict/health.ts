@@ -83,9 +83,17 @@ export function resultHolds(health: Health, now: UnixMs): boolean {
  * Whether a head is current. That of the latest poll holds as long as its result; one that was not read for two intervals
  * only shows where the endpoint was.
  */
-export function headHolds({ readAt }: HeadStanding, health: Health, now: UnixMs): boolean {
-  if (!resultHolds(health, now)) return false
-  return readAt === health.lastPolledAt || now <= readAt + 2 * health.endpoint.intervalMs
+export function headHolds(head: HeadStanding, health: Health, now: UnixMs): boolean {
+  return resultHolds(health, now) && isCurrent(head, health, now)
+}
+
+/** The same, of a result that holds. */
+export function isCurrent(
+  { readAt }: HeadStanding,
+  { lastPolledAt, endpoint }: Pick<Health, 'lastPolledAt' | 'endpoint'>,
+  now: UnixMs,
+): boolean {
+  return readAt === lastPolledAt || now <= readAt + 2 * endpoint.intervalMs
 }
 
 /** When the state given by `stateAt` began: an unknown state began when the latest result expired. */
