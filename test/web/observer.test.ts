@@ -196,6 +196,9 @@ describe('the observer page', () => {
     ])
     expect(textsOf(card, '.bad')).toEqual(['other networks', 'gone', 'no member', 'expired'])
     expect(card.querySelector('tbody a')?.getAttribute('href')).toBe('https://fra.example.org')
+    // On a phone, the label and what follows it are at both ends of a line.
+    const partsOf = (cell: Element) => [...cell.childNodes].filter(({ textContent }) => textContent?.trim() !== '')
+    for (const cell of card.querySelectorAll('td[data-label]')) expect(partsOf(cell)).toHaveLength(1)
   })
 
   test('has no cluster for a daemon alone', () => {

@@ -59,7 +59,7 @@ function members(list: ClusterDetailsView['members'], zone: Zone, nowMs: number)
               <th scope="row">${url === null ? id : html`<a href=${url}>${id}</a>`}${self ? html` <small>${WORDS.self}</small>` : nothing}</th>
               <td data-label=${WORDS.place}>${vantage}</td>
               <td data-label=${WORDS.version}>${version}</td>
-              <td class="n" data-label=${WORDS.heard}>${ticking(seenAt, zone, nowMs)} ${OBSERVER_WORDS.ago}</td>
+              <td class="n" data-label=${WORDS.heard}><span>${ticking(seenAt, zone, nowMs)} ${OBSERVER_WORDS.ago}</span></td>
               <td data-label=${WORDS.standing}><span>${live ? WORDS.live : html`<b class="bad">${WORDS.gone}</b>`}${live && differs ? html`, <b class="bad">${WORDS.differs}</b>` : nothing}</span></td>
             </tr>`,
           )}

@@ -23,7 +23,7 @@ export interface Database extends Sessions {
   listen(channel: string, listener: (payload: string) => void): void
   /** The time at the server, by the last round trip; the local time before the first one. */
   serverNow(): UnixMs
-  /** How long the last round trip took; `null` before the first one. */
+  /** How long the last round trip took; `null` before the first one, and while PostgreSQL cannot be reached. */
   readonly lagMs: number | null
   close(): Promise<void>
 }
@@ -106,7 +106,7 @@ export async function createDatabase({ url, clock, isAlone = false }: DatabaseDe
       return since
     },
     get lagMs() {
-      return lagMs
+      return reachable ? lagMs : null
     },
     async join(onLost) {
       try {

@@ -125,11 +125,12 @@ describe.skipIf(skip)('a database', () => {
     const database = await opened(await server.createDatabase())
     const heard: boolean[] = []
     database.onChange((reachable) => heard.push(reachable))
+    await until(() => database.lagMs !== null, 'a round trip was measured')
 
     await server.kill()
     const failed = await database.query('SELECT 1').catch((error: unknown) => error)
     expect(failed).toBeInstanceOf(DatabaseError)
-    expect(database.reachable).toBe(false)
+    expect([database.reachable, database.lagMs]).toEqual([false, null])
     await server.start()
     await until(() => database.reachable, 'it is reached again')
 
