@@ -1,5 +1,6 @@
 import type { Clock } from '../clock.ts'
 import { type Place, TRAVELS_MS, voteHoldsMs } from '../core/cluster/vote.ts'
+import { isBack } from '../core/incident/endpoint-incident.ts'
 import type { UnixMs } from '../core/time.ts'
 import type { BoardEntry } from '../state/board.ts'
 
@@ -86,6 +87,17 @@ export function createHeardPlaces({ clock, heardMsAgo, hearsOthers, liveVantages
       return false
     },
   }
+}
+
+/**
+ * Whether the endpoint, down before, is only partly down because places poll one after the other: the latest polls find it
+ * up, or a place that sees it down has not polled since the others reached it.
+ */
+export function isComingBack({ health, places }: BoardEntry): boolean {
+  const { conditions, since } = health
+  if (!conditions.some(({ code }) => code === 'partial')) return false
+  const isOlder = ({ state, lastPolledAt }: Place) => state === 'down' && (lastPolledAt ?? since) < since
+  return isBack(health) || places.some(isOlder)
 }
 
 export interface HeardPlacesDeps {

@@ -10,7 +10,7 @@ import type { Board, BoardEntry } from '../state/board.ts'
 import type { WritableIncidentLog } from '../state/incident-log.ts'
 import type { Store } from '../store/store.ts'
 import type { MergedRecord } from '../store/writes.ts'
-import { createHeardPlaces, type HeardPlacesDeps } from './heard-places.ts'
+import { createHeardPlaces, type HeardPlacesDeps, isComingBack } from './heard-places.ts'
 import {
   createIncidentRecorder,
   earlierIncidents,
@@ -162,7 +162,7 @@ export function createKeeper(deps: KeeperDeps) {
         if (verdict === null || stateAt(health, now) === 'unknown') continue
         if (places.isAwaited(entry, now) || (verdict !== 'up' && isEarly(entry))) continue
         const last = one.saved.get(key)
-        if (isInDoubt(entry, last, now)) continue
+        if (isInDoubt(entry, last, now) || (last?.verdict === 'down' && isComingBack(entry))) continue
         one.judged.set(key, health)
         const hasOthers = areOthersCounting(entry, last, incidents)
         const dated = hasOthers ? { ...entry, health: { ...health, since: now } } : entry

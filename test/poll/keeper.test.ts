@@ -207,6 +207,35 @@ test('a place that joins in without a change of the state is named too, without 
   expect(told).toEqual(['adopts ethereum', 'down', 'down closed'])
 })
 
+describe('an endpoint that was down from all places, and that they poll one after the other', () => {
+  test('has recovered without being partly down before: the other place is awaited until it has polled', async () => {
+    const { keep, say, stored, told } = await house()
+    await keep()
+    await say({ fra1: 'down', nyc1: 'down' })
+
+    await say({ fra1: 'up', nyc1: 'no poll' })
+    await say({ fra1: 'up', nyc1: 'up' })
+
+    expect(await stored()).toMatchObject([{ state: 'down', conditions: [{ code: 'unreachable' }] }])
+    expect(told).toEqual(['adopts ethereum', 'down', 'down closed'])
+  })
+
+  test('is partly down once the other place has polled and still does not reach it, from the time on at which the first did', async () => {
+    const { clock, keep, say, incidents, states } = await house()
+    await keep()
+    await say({ fra1: 'down', nyc1: 'down' })
+
+    await say({ fra1: 'up', nyc1: 'no poll' })
+    const recoveredAt = clock.now()
+    expect(incidents.open()[0]?.changes.at(-1)).toMatchObject({ state: 'down' })
+    await say({ fra1: 'up', nyc1: 'down' })
+
+    const [open] = incidents.open()
+    expect(open?.changes.at(-1)).toMatchObject({ at: recoveredAt, state: 'degraded', codes: ['partial'] })
+    expect(states.at(-1)).toMatchObject({ state: 'degraded', since: recoveredAt })
+  })
+})
+
 test('an incident that an earlier keeper stored late becomes part of the one that is open', async () => {
   const { keep, keeper, say, stored, incidents, told } = await house()
   await keep()
