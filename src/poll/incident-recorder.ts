@@ -110,7 +110,7 @@ export function createIncidentRecorder(deps: IncidentRecorderDeps) {
     ): void {
       const { health, key } = entry
       const { recoverAfter } = network.thresholds
-      const goneSince = health.confirmation.recent.at(-recoverAfter)?.at ?? at
+      const goneSince = goneSinceIn(health, recoverAfter, at, places === null ? undefined : book.openOf(key))
       const maintained = spanAt(entry.maintenance, now)
       const group = outages.groupOf(key, sharing)
       const isBad = health.verdict !== null && health.verdict !== 'up'
@@ -202,6 +202,12 @@ function createPlaces(placesOf: (incident: Incident) => readonly string[]) {
       else seen.delete(id)
     },
   }
+}
+
+/** When what is no longer found ended. `merged`: the incident of a cluster, whose places have no polls in common, but a state. */
+function goneSinceIn({ confirmation, since }: Health, recoverAfter: number, at: UnixMs, merged: Incident | undefined) {
+  const change = merged?.changes.at(-1)
+  return change !== undefined && since > change.at ? since : (confirmation.recent.at(-recoverAfter)?.at ?? at)
 }
 
 /** The places that see the endpoint in its merged state, or in a worse one. */

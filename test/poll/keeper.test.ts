@@ -232,6 +232,10 @@ describe('an endpoint that was down from all places, and that they poll one afte
 
     const [open] = incidents.open()
     expect(open?.changes.at(-1)).toMatchObject({ at: recoveredAt, state: 'degraded', codes: ['partial'] })
+    expect(open?.conditions).toMatchObject([
+      { code: 'unreachable', until: recoveredAt },
+      { code: 'partial', since: recoveredAt, until: null },
+    ])
     expect(states.at(-1)).toMatchObject({ state: 'degraded', since: recoveredAt })
   })
 })
