@@ -10,11 +10,12 @@ const ENDS_AFTER_MS = 30_000
 /** After a suspension, overdue polls are run within an interval, which is nothing to tell. */
 const TOLD_LATE_MS = 60_000
 const POLLS_LATE = 'polls are late: `poll.concurrency` is too low, or this machine too slow'
-const PREFIX = 'Heartline itself is impaired: '
 
 /** Follows whether Heartline itself is impaired, and notifies once when that begins and once when it ends. */
 export function createImpairmentWatch({ clock, trouble, polls, member }: ImpairmentDeps) {
   const suffix = member === undefined ? '-heartline' : `-heartline.${member}`
+  const speaker = member === undefined ? 'Heartline' : `Heartline of ${member}`
+  const prefix = `${speaker} ${member === undefined ? 'itself ' : ''}is impaired: `
   let current: Impairment | null = null
   /** Since when it has been otherwise than `current` says (monotonic). */
   let otherwiseSince: number | null = null
@@ -55,7 +56,7 @@ export function createImpairmentWatch({ clock, trouble, polls, member }: Impairm
       if (current === null) {
         if (!lasts(reasons.length > 0, BEGINS_AFTER_MS)) return null
         otherwiseSince = null
-        current = { id: `${now.toString(36)}${suffix}`, at: now, text: `${PREFIX}${reasons.join('; ')}` }
+        current = { id: `${now.toString(36)}${suffix}`, at: now, text: `${prefix}${reasons.join('; ')}` }
         return ownState(current.id, true, current.text)
       }
       if (!lasts(reasons.length === 0 && works(), ENDS_AFTER_MS)) return null
@@ -63,8 +64,8 @@ export function createImpairmentWatch({ clock, trouble, polls, member }: Impairm
       const { id, at, text } = current
       current = null
       const lasted = humanDuration(Math.max(0, now - at))
-      const why = text.startsWith(PREFIX) ? text.slice(PREFIX.length) : text
-      return ownState(id, false, `Heartline has recovered after ${lasted} (was impaired: ${why})`)
+      const why = text.startsWith(prefix) ? text.slice(prefix.length) : text
+      return ownState(id, false, `${speaker} has recovered after ${lasted} (was impaired: ${why})`)
     },
 
     works,

@@ -483,6 +483,27 @@ test('Heartline is impaired only after some seconds of trouble, and recovered on
   expect(types()).toEqual(['heartline.impaired', 'heartline.recovered'])
 })
 
+test('which of several daemons is impaired is in its messages, also after a restart', async () => {
+  const sink = await startSink()
+  const first = await setUp(hookOf(sink), undefined, { member: 'fra1.host.9780' })
+  first.reasons.push('the database cannot be reached')
+  await first.clock.advance(10_000)
+  await arrived(first, sink, 1)
+  await first.store.flush()
+  await first.notifier.stop()
+
+  const second = await setUp(hookOf(sink), first.store, { member: 'fra1.host.9780' })
+  await second.clock.advance(60_000)
+  await arrived(second, sink, 2)
+
+  expect(messagesOf(sink).map(({ data }) => data.text)).toEqual([
+    'Heartline of fra1.host.9780 is impaired: the database cannot be reached',
+    expect.stringMatching(
+      /^Heartline of fra1\.host\.9780 has recovered after .* \(was impaired: the database cannot be reached\)$/,
+    ),
+  ])
+})
+
 test('after a restart the end of an impairment still says what it was', async () => {
   const sink = await startSink()
   const hook = { target: { type: 'webhook', url: sink.url, secret: null } } as const
