@@ -119,7 +119,7 @@ export async function startDaemon({ config, log, clock: realClock = systemClock 
   }
 
   apply(config, new Set())
-  await role.restore({ ...parts, notifier, poller, scheduler, reschedule, gateway: () => gateway })
+  await role.restore({ ...parts, notifier, poller, scheduler, sightings, reschedule, gateway: () => gateway })
   if (config.gateway.enabled) {
     gateway = createGatewayService({
       ...parts,

@@ -226,6 +226,7 @@ function join(parts: RoleParts, { id, url, settings, clock, local, shown, isConf
   const endMoves = followChainMoves({
     board: local,
     polls: owned.has,
+    onVote: parts.sightings.takeVote,
     onEvent: (network, event) => gateway()?.chainMoved(network, event),
   })
   return { cluster, keeper, others, owned, removed, endMoves, store }

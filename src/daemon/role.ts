@@ -18,6 +18,7 @@ import type { Scheduler } from '../poll/scheduler.ts'
 import { createBoard, type WritableBoard } from '../state/board.ts'
 import type { WritableIncidentLog } from '../state/incident-log.ts'
 import type { Journal } from '../state/observer-journal.ts'
+import type { WritableSightings } from '../state/sightings.ts'
 import { type OpenedStore, readsAtStart } from '../store/open-store.ts'
 import type { ClusterRights } from '../store/postgres/shared-store.ts'
 
@@ -71,6 +72,7 @@ export interface RoleParts {
   /** Call it when the networks that this daemon polls have changed. */
   readonly reschedule: () => void
   readonly scheduler: Pick<Scheduler, 'pollSoon'>
+  readonly sightings: Pick<WritableSightings, 'takeVote'>
   readonly gateway: () => GatewayService | null
 }
 

@@ -3,6 +3,7 @@ import { type EndpointKey, endpointKey } from '../core/endpoint.ts'
 import type { Shard } from '../core/network.ts'
 import type { Head, PollResult } from '../core/poll-result.ts'
 import type { UnixMs } from '../core/time.ts'
+import type { Health } from '../core/verdict/health.ts'
 
 /** Records when each endpoint was first seen at each recent block, in bounded memory only. */
 export interface Sightings {
@@ -31,6 +32,8 @@ export interface WritableSightings extends Sightings {
   retain(endpoints: readonly { readonly key: EndpointKey; readonly shards: readonly Shard[] }[]): void
   /** Adds a poll whose result is valid. */
   take(result: PollResult): void
+  /** Adds what the latest poll of another member of a cluster has read. */
+  takeVote(health: Health): void
   /** Call it when the wall clock was set by `ms`. */
   shift(ms: number): void
 }
@@ -40,6 +43,8 @@ const MAX_KEPT = 64
 const MIN_KEPT = 8
 /** About 10 MB for all endpoints together; with very many endpoints, each keeps fewer. */
 const MAX_TOTAL = 100_000
+
+type PollTimes = Pick<PollResult, 'startedAt' | 'finishedAt'>
 
 interface Row {
   heads: Sighting[]
@@ -51,7 +56,7 @@ export function createSightings(): WritableSightings {
   let rows = new Map<EndpointKey, Map<Shard, Row>>()
   let kept = MAX_KEPT
 
-  function addHead(of: Map<Shard, Row>, shard: Shard, head: Head, { startedAt, finishedAt }: PollResult): void {
+  function addHead(of: Map<Shard, Row>, shard: Shard, head: Head, { startedAt, finishedAt }: PollTimes): void {
     const row = of.get(shard)
     if (row === undefined) {
       of.set(shard, {
@@ -92,6 +97,15 @@ export function createSightings(): WritableSightings {
         if (row === undefined) continue
         row.compared.push({ height, hash })
         while (row.compared.length > kept) row.compared.shift()
+      }
+    },
+
+    takeVote({ endpoint, heads, lastPolledAt, latencyMs }) {
+      const of = rows.get(endpointKey(endpoint))
+      for (const { shard, height, hash, parentHash, timestamp, readAt } of heads) {
+        if (of === undefined || readAt !== lastPolledAt) continue
+        const times = { startedAt: readAt, finishedAt: readAt + (latencyMs ?? 0) }
+        addHead(of, shard, { height, hash, parentHash, timestamp }, times)
       }
     },
 
