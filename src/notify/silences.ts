@@ -70,19 +70,21 @@ export function createSilences({ clock, store, reads = store, log }: SilencesDep
 
     /** Takes over one that another daemon with the same store began or ended. */
     learn(silence: Silence): void {
-      const isNew = !known.has(silence.id)
-      if (isNew && silence.until <= clock.now()) return
+      const before = known.get(silence.id)
+      // One that was ended here may not be stored yet.
+      const isNews = before === undefined ? silence.until > clock.now() : silence.until < before.until
+      if (!isNews) return
       known.set(silence.id, silence)
-      if (isNew) begun++
+      if (before === undefined) begun++
     },
 
     /** How many have begun in this run. */
     begun: (): number => begun,
 
-    /** Whether this version of it is on disk. */
+    /** Whether it is on disk, with this end or an earlier one: another daemon may have ended it too. */
     async isStored({ id, network, from, until }: Silence): Promise<boolean> {
-      const stored = await store.silences({ network, from: until - 1, to: from + 1 })
-      return stored.some((one) => one.id === id && one.until === until)
+      const stored = await store.silences({ network, from: from - 1, to: from + 1 })
+      return stored.some((one) => one.id === id && one.until <= until)
     },
 
     /** Whether nothing is to be sent about the incident now. */

@@ -322,6 +322,23 @@ describe('a silence', () => {
     expect(await later.pass(1000)).toEqual(['incident.opened b down'])
   })
 
+  test('that is ended here stays so, whatever another daemon with the same store knows by then', async () => {
+    const { silences, clock, store } = await setUp()
+    const begun = silences.add({ ...OWN, forMs: HOUR }) ?? expect.fail('there is room')
+    await clock.advance(10)
+    const endedThere = { ...begun, until: clock.now() }
+    await clock.advance(10)
+    const ended = silences.end(begun.id) ?? expect.fail('it holds')
+
+    silences.learn(begun)
+    expect(silences.active()).toEqual([])
+    expect(await silences.isStored(ended)).toBe(false)
+    // Its row has the earlier end.
+    store.saveSilence(endedThere)
+    await store.flush()
+    expect(await silences.isStored(ended)).toBe(true)
+  })
+
   test('is known to the incidents that it touched, also when it has ended', async () => {
     const { silences, clock, store } = await setUp()
     const about = silences.add({ ...OWN, forMs: HOUR })

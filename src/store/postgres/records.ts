@@ -86,11 +86,12 @@ async function inParts<R extends { readonly id: string }>(
   }
 }
 
+/** What another member has ended stays so, also if its beginning is written again. */
 export async function saveSilence(query: Query, { id, network, endpoint, reason, from, until }: Silence) {
   await query(
     `INSERT INTO silences (id, network, endpoint, reason, from_ms, until_ms, version)
      VALUES ($1, $2, $3, $4, $5, $6, heartline_version())
-     ON CONFLICT (id) DO UPDATE SET until_ms = excluded.until_ms, version = excluded.version`,
+     ON CONFLICT (id) DO UPDATE SET until_ms = least(silences.until_ms, excluded.until_ms), version = excluded.version`,
     texts([id, network, endpoint, reason, from, until]),
   )
 }

@@ -529,6 +529,21 @@ describe.skipIf(skip)('a store that several daemons share', () => {
     expect(await nyc.shared.changesAfter(changes.position)).toMatchObject({ incidents: [], silences: [] })
   })
 
+  test('leaves a silence ended whose beginning is stored again, as after a lost answer', async () => {
+    const url = await server.createDatabase()
+    const [fra, nyc] = [await member(url, 'fra1'), await member(url, 'nyc1')]
+    const silence = { id: 's', network: 'ethereum', endpoint: null, reason: 'a test', from: BASE, until: BASE + 1000 }
+    fra.store.saveSilence(silence)
+    await fra.store.flush()
+    nyc.store.saveSilence({ ...silence, until: BASE + 5 })
+    await nyc.store.flush()
+
+    fra.store.saveSilence(silence)
+    await fra.store.flush()
+
+    expect(await nyc.store.silences({ from: BASE, to: BASE + 1000 })).toMatchObject([{ id: 's', until: BASE + 5 }])
+  })
+
   test('looks for changes with one statement as long as there are none', async () => {
     const database = await openDatabase({ url: new Secret(await server.createDatabase()), clock: systemClock })
     onTestFinished(() => database.close())
