@@ -146,6 +146,7 @@ const StoredHealth = z.object({
       checks: z.array(StoredCheck).max(MAX_CHECKS),
       heartbeatAt: Time.nullable(),
       report: StoredReport.exactOptional(),
+      unanswered: z.literal(true).exactOptional(),
       chainIdVerified: z.literal(true).exactOptional(),
     })
     .nullable(),

@@ -116,6 +116,8 @@ export interface Liveness {
   readonly heartbeatAt: UnixMs | null
   /** Absent if the node runs and counts its checks itself (avalanche); else its checks are our questions. */
   readonly report?: NodeReport
+  /** The node did not answer the latest of our questions. */
+  readonly unanswered?: true
   /** The chain id was verified. Only for endpoints without a head check, because a head counts only with it. */
   readonly chainIdVerified?: true
 }

@@ -193,7 +193,7 @@ function renderNodes(entries: readonly BoardEntry[], now: UnixMs): Lines {
   let firstFailures = ''
   let skews = ''
   let certificates = ''
-  for (const { health, tally } of entries) {
+  for (const { health } of entries) {
     if (!resultHolds(health, now)) continue
     const { bare } = labelsOf(health.endpoint)
     const { liveness, clockSkewMs, tlsNotAfter } = health
@@ -204,8 +204,7 @@ function renderNodes(entries: readonly BoardEntry[], now: UnixMs): Lines {
     if (liveness === null) continue
     // A node that was not reached, or that offers none of the questions, has told nothing.
     const isTold = liveness.report === undefined || liveness.checks.some(({ offered }) => offered !== false)
-    if (isTold && tally.checks.get('liveness')?.lastOk === true)
-      healthy += `${START.node_healthy}${bare}} ${liveness.healthy ? 1 : 0}\n`
+    if (isTold && liveness.unanswered !== true) healthy += `${START.node_healthy}${bare}} ${liveness.healthy ? 1 : 0}\n`
     if (liveness.heartbeatAt !== null) {
       heartbeats += `${START.node_heartbeat_timestamp_seconds}${bare}} ${liveness.heartbeatAt / 1000}\n`
     }

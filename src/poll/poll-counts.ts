@@ -27,6 +27,12 @@ export function countChecks(result: PollResult, tally: Tally, metrics: CheckMetr
   }
 }
 
+/** Another daemon polls the endpoint from now on: what this one found last says nothing of it any more. */
+export function forgetLatest({ checks }: Tally): void {
+  const latest = { consecutiveFailures: 0, lastRunAt: null, lastSuccessAt: null, lastDurationMs: null, lastOk: null }
+  for (const counts of checks.values()) Object.assign(counts, latest)
+}
+
 export function countEvent(event: ChainEvent, tally: Tally): void {
   const kind = event.kind === 'reorged' ? 'reorgs' : 'regressions'
   const counters = (tally[kind] ??= new Map())

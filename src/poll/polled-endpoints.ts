@@ -10,7 +10,7 @@ import type { Tally } from '../state/board.ts'
 import type { SavedHealth } from '../store/store.ts'
 import type { GroupMember } from './outage-groups.ts'
 import { createWitnesses } from './pending-polls.ts'
-import { tallyFor } from './poll-counts.ts'
+import { forgetLatest, tallyFor } from './poll-counts.ts'
 import { type KeptEndpoint, latestOf, readSaved } from './poll-history.ts'
 
 /** The configured endpoints, each with what this daemon's polls have shown so far. */
@@ -70,6 +70,7 @@ export function createPolledEndpoints({ observer, clock, owns }: PolledEndpoints
       if (known === undefined) return
       known.entries = polledOf(known.network, NOTHING_KNOWN, NONE_KEPT, clock.now()).map((entry) => {
         const { tally, savedAt } = polled.get(entry.key) ?? entry
+        forgetLatest(tally)
         return { ...entry, tally, savedAt }
       })
       for (const entry of known.entries) polled.set(entry.key, entry)

@@ -32,6 +32,7 @@ const full: Health = {
     healthy: false,
     checks: [nodeCheck('network', { error: 'down', failingSince: 3, offered: false }), nodeCheck('bootstrapped')],
     heartbeatAt: 99.5,
+    unanswered: true,
     report: {
       sync: { isSyncing: true, remainingBlocks: null },
       peers: 0,

@@ -7,6 +7,7 @@ import { CONDITION_CODES } from '../../src/core/verdict/condition.ts'
 import { createMetrics, type Metrics, type MetricsDeps } from '../../src/metrics/metrics.ts'
 import { METRIC_NAMES, METRICS, PREFIX } from '../../src/metrics/registry.ts'
 import type { ChannelStatus } from '../../src/notify/notifier.ts'
+import { forgetLatest } from '../../src/poll/poll-counts.ts'
 import type { ReferenceHead } from '../../src/state/board.ts'
 import { createIncidentLog, type WritableIncidentLog } from '../../src/state/incident-log.ts'
 import { createFakeClock, type FakeClock } from '../support/fake-clock.ts'
@@ -93,6 +94,23 @@ describe('a healthy endpoint', () => {
     expect(text).toContain(`heartline_node_healthy{${OWN}} 1\n`)
     expect(text).toContain('heartline_network_block_height{network="avalanche",shard=""} 1000\n')
     expect(text).toContain('heartline_network_endpoints{network="avalanche",state="up"} 2\n')
+  })
+
+  test('that another daemon polls keeps what it reports about itself, and has no results of our checks', async () => {
+    const { metrics, world } = setUp()
+    await world.poll(own, { liveness: good(liveness(0)) })
+
+    forgetLatest(world.board.entry('avalanche', 'own-1')?.tally ?? expect.fail('it is configured'))
+    const text = await metrics.render()
+
+    expect(text).toContain(`heartline_node_healthy{${OWN}} 1\n`)
+    expect(text).toContain(`heartline_checks_total{${OWN},check="liveness"} 1\n`)
+    const ofLatest = ['check_success', 'check_last_run_timestamp_seconds', 'check_consecutive_failures'] as const
+    for (const name of ofLatest)
+      expect(
+        series(text, name).filter((line) => line.includes('own-1')),
+        name,
+      ).toEqual([])
   })
 
   test('loses its height and its up once its latest result is older than two intervals, and keeps its counters', async () => {

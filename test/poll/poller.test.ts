@@ -370,6 +370,17 @@ describe('a network that another daemon has polled', () => {
     expect(entry().health).toBe(health)
     expect(kept.polls).toHaveLength(1)
   })
+
+  test('leaves nothing of the latest checks behind, only how many there were', async () => {
+    const { poller, poll, entry } = house()
+    await poll({ heads: [{ shard: null, outcome: bad({ kind: 'refused' }) }] })
+    expect(entry().tally.checks.get('head')).toMatchObject({ lastOk: false, consecutiveFailures: 1 })
+
+    poller.leave('ethereum')
+
+    const latest = { consecutiveFailures: 0, lastRunAt: null, lastSuccessAt: null, lastDurationMs: null, lastOk: null }
+    expect(entry().tally.checks.get('head')).toMatchObject({ ...latest, runs: 1, failures: new Map([['refused', 1]]) })
+  })
 })
 
 describe('events of the chain', () => {

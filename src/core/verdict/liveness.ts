@@ -27,7 +27,7 @@ export function livenessAfter(
     check.offered === false ? check : { ...check, healthy: false, error },
   )
   const report = { ...previous.report, sync: null, peers: null, consensus: null }
-  return { healthy: false, checks: counted(unanswered, previous, at), heartbeatAt: null, report }
+  return { healthy: false, checks: counted(unanswered, previous, at), heartbeatAt: null, report, unanswered: true }
 }
 
 /** A question about a node's state that was not answered, or with a failure, in a row. */
@@ -46,7 +46,7 @@ export function livenessOf(failing: readonly FailingQuestion[]): Liveness | null
   if (failing.length === 0) return null
   const checks = failing.map((one) => ({ ...one, healthy: false, error: null, checkedAt: null, durationMs: null }))
   const report = { sync: null, peers: null, client: null, consensus: null }
-  return { healthy: false, checks, heartbeatAt: null, report }
+  return { healthy: false, checks, heartbeatAt: null, report, unanswered: true }
 }
 
 /** The conditions that only the liveness check finds. */
