@@ -11,7 +11,9 @@ import { type App, json, operation, type RouteDeps, text } from './route.ts'
 const GZIP_LEVEL = 1
 
 /** Each write waits for a turn of the event loop, and of a thread of zlib: thousands of small ones take seconds on a busy machine. */
-const BLOCK_BYTES = 256 * 1024
+const BLOCK_BYTES = 1024 * 1024
+/** What a block compresses to, and more: each further piece is another round trip. */
+const COMPRESSED_BYTES = 128 * 1024
 
 function* inBlocks(pieces: Exposition): Generator<Buffer> {
   let block: Buffer[] = []
@@ -46,7 +48,7 @@ export function registerPrometheus(
       const bytes = pieces.reduce((sum, piece) => sum + piece.length, 0)
       return reply.header('content-length', bytes).send(source)
     }
-    const gzip = createGzip({ level: GZIP_LEVEL })
+    const gzip = createGzip({ level: GZIP_LEVEL, chunkSize: COMPRESSED_BYTES })
     // Rejects when the scraper disconnects; `pipeline` has then closed both streams.
     pipeline(source, gzip).catch(() => {})
     return reply.header('content-encoding', 'gzip').send(gzip)

@@ -31,11 +31,14 @@ export async function collect({
   keep(ownLines)
   keep(renderNetworks(networks, incidents, clock.now()))
   let heldSince = clock.monotonic()
+  let holdMs = SHORTEST_HOLD_MS
   for (const slice of slices(networks)) {
     keep(renderEndpoints(slice, incidents, clock.now(), sparse))
-    if (clock.monotonic() - heldSince < LONGEST_HOLD_MS) continue
+    const yieldedAt = clock.monotonic()
+    if (yieldedAt - heldSince < holdMs) continue
     await yieldToLoop()
     heldSince = clock.monotonic()
+    holdMs = Math.min(Math.max(SHORTEST_HOLD_MS, (heldSince - yieldedAt) / 4), LONGEST_HOLD_MS)
   }
   // Help and type are there before a metric has its first series, so that readers can tell it from a misspelt one.
   const own = METRIC_NAMES.flatMap((name) => [Buffer.from(headerOf(name, format)), ...(pieces.get(name) ?? [])])
@@ -56,8 +59,9 @@ export interface CollectDeps {
 
 /** Endpoints rendered between two checks of the clock, in about 2 ms. */
 const SLICE = 64
-/** Rendering yields to the event loop after this long. */
-const LONGEST_HOLD_MS = 4
+/** Rendering yields to the event loop after this long; where other work takes long, after a quarter of that time. */
+const SHORTEST_HOLD_MS = 4
+const LONGEST_HOLD_MS = 20
 
 function* slices(networks: readonly BoardNetwork[]): Generator<readonly BoardEntry[]> {
   for (const { endpoints } of networks) {
