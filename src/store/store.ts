@@ -292,8 +292,6 @@ export interface Store {
    * closing the store, stops them after the current step; stopped jobs can be run again.
    */
   run(job: StoreJob, now: UnixMs, signal?: AbortSignal): Promise<boolean>
-  /** Makes a consistent copy while the daemon runs; rejects if that fails. */
-  backup(file: string): Promise<void>
   status(): StoreStatus
   /** Stops the jobs, writes what is queued, checkpoints, and releases the lock. */
   close(): Promise<void>

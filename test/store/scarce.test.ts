@@ -17,7 +17,6 @@ test('a store without a single free file descriptor ends no process, logs each f
     polls: 'Unreadable',
     history: 'Unreadable',
     incidents: 0,
-    backup: 'no backup was made: other (thread-died)',
     integrity: false,
     retention: true,
     trouble: 'other',

@@ -107,8 +107,6 @@ function assemble(options: PostgresOptions, database: Database, gate: Gate, spoo
       return reply.ok && reply.value
     },
 
-    backup: () => Promise.reject(new Error('the history is in PostgreSQL: back it up with pg_dump')),
-
     status() {
       const sending = sender.status()
       const { reachable, since } = database

@@ -13,16 +13,16 @@ export async function backupStore(path: string, file: string): Promise<void> {
     // One snapshot for the whole copy: otherwise every write of the daemon would restart the copy.
     source.exec('BEGIN')
     source.prepare('SELECT count(*) FROM marks').get()
-    await copyTo(source, file)
+    await copy(source, file)
   } finally {
     source.close()
   }
 }
 
-/** Pages per step (8 MiB); other calls are served between two steps. */
+/** Pages per step: 8 MiB. */
 const PAGES_PER_STEP = 2048
 
-export async function copyTo(source: Database.Database, file: string): Promise<void> {
+async function copy(source: Database.Database, file: string): Promise<void> {
   const partial = `${file}.partial`
   removeAll(partial)
   try {

@@ -2,7 +2,6 @@ import { statSync } from 'node:fs'
 import { parentPort } from 'node:worker_threads'
 import type Database from 'better-sqlite3'
 import type { QueryCalls } from '../engine.ts'
-import { backupStore } from './backup.ts'
 import { openReadOnly } from './database.ts'
 import { isSound } from './integrity.ts'
 import { createQueries, readHandlers } from './queries.ts'
@@ -17,7 +16,6 @@ const handlers = {
     path = wanted
   },
   ...readHandlers(answer),
-  backup: (file: string) => backupStore(path, file),
   /** Over a connection of its own, which remembers no page as it was. */
   check() {
     const db = openReadOnly(path)

@@ -2,7 +2,6 @@ import type { Clock } from '../../clock.ts'
 import type { Log } from '../../log.ts'
 import type { Call, Failed } from '../engine.ts'
 import { createReads } from '../reads.ts'
-import type { Store } from '../store.ts'
 import { IN_MEMORY } from './database.ts'
 import type { ReaderCalls } from './reader-worker.ts'
 import { type CallableWorker, type OnSpawn, spawnWorker } from './worker-calls.ts'
@@ -11,25 +10,15 @@ import type { Writer } from './writer.ts'
 /** The store's read methods. */
 export function createReader(deps: ReaderDeps) {
   const { path, clock, log, writer } = deps
-  const workers = createReaderWorkers(deps)
+  const thread = createReaderThread(deps)
   // Only the connection that writes sees a store in memory, so the writer answers all that a reader does.
-  const inMemory = path === IN_MEMORY ? (writer.call as Call<ReaderCalls>) : null
-  const read = inMemory ?? workers.call
-  const readApart = inMemory ?? workers.callApart
-
-  const methods = createReads({ read, readState: writer.call, clock, log })
+  const read = path === IN_MEMORY ? (writer.call as Call<ReaderCalls>) : thread.call
 
   return {
-    methods: {
-      ...methods,
-      async backup(file) {
-        const reply = await readApart('backup', file)
-        if (!reply.ok) throw new Error(`no backup was made: ${reply.trouble} (${reply.code})`)
-      },
-    } satisfies Partial<Store>,
+    methods: createReads({ read, readState: writer.call, clock, log }),
     /** Whether quick_check finds nothing, in a store of few bytes. */
     check: () => read('check'),
-    end: workers.end,
+    end: thread.end,
   }
 }
 
@@ -44,56 +33,38 @@ export interface ReaderDeps {
 const ENDED: Failed = { ok: false, trouble: 'other', code: 'closed' }
 
 /** Calls a read-only worker, which is started when it is first needed and again after it died. */
-function createReaderWorkers({ path, log, writer, onSpawn }: ReaderDeps) {
-  let shared: CallableWorker<ReaderCalls> | null = null
+function createReaderThread({ path, log, writer, onSpawn }: ReaderDeps) {
+  let worker: CallableWorker<ReaderCalls> | null = null
   let ended = false
-  const apart = new Set<CallableWorker<ReaderCalls>>()
   /** Whether a reader died and none has answered since. */
   let deathLogged = false
 
-  function spawn(onDeath: () => void): CallableWorker<ReaderCalls> {
-    const worker = spawnWorker<ReaderCalls>({
-      name: 'reader-worker',
-      onSpawn,
-      onDeath(code) {
-        onDeath()
-        writer.threadDied()
-        if (!deathLogged) log.error({ code }, 'a reader thread of the store died')
-        deathLogged = true
-      },
-    })
-    void worker.call('open', path).then(({ ok }) => {
+  function spawn(): CallableWorker<ReaderCalls> {
+    const spawned = spawnWorker<ReaderCalls>({ name: 'reader-worker', onSpawn, onDeath: died })
+    void spawned.call('open', path).then(({ ok }) => {
       if (ok) deathLogged = false
     })
-    return worker
+    return spawned
+  }
+
+  function died(code: string): void {
+    worker = null
+    writer.threadDied()
+    if (!deathLogged) log.error({ code }, 'a reader thread of the store died')
+    deathLogged = true
   }
 
   const call: Call<ReaderCalls> = async (kind, ...asked) => {
     if (ended) return ENDED
-    shared ??= spawn(() => {
-      shared = null
-    })
-    return shared.call(kind, ...asked)
-  }
-
-  /** Calls a worker of its own, for calls that take long. */
-  const callApart: Call<ReaderCalls> = async (kind, ...asked) => {
-    if (ended) return ENDED
-    const worker = spawn(() => undefined)
-    apart.add(worker)
-    const reply = await worker.call(kind, ...asked)
-    apart.delete(worker)
-    await worker.end()
-    return reply
+    worker ??= spawn()
+    return worker.call(kind, ...asked)
   }
 
   return {
     call,
-    callApart,
     async end() {
       ended = true
-      const workers = shared === null ? [...apart] : [shared, ...apart]
-      await Promise.all(workers.map((worker) => worker.end()))
+      await worker?.end()
     },
   }
 }

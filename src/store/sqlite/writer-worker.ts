@@ -3,7 +3,6 @@ import { systemClock } from '../../clock.ts'
 import type { UnixMs } from '../../core/time.ts'
 import { StoreError, type StoreJob } from '../store.ts'
 import type { Batch } from '../write-events.ts'
-import { copyTo } from './backup.ts'
 import { troubleOf } from './disk.ts'
 import { isSound } from './integrity.ts'
 import { readHandlers } from './queries.ts'
@@ -50,7 +49,6 @@ const handlers = {
   /** Also checks that the file is still the one that was opened, and keeps the reserve. */
   measure: (now: UnixMs) => ({ ...opened().measure(now), ...opened().takeEvents() }),
   ...readHandlers((query) => query(file().queries)),
-  backup: (to: string) => copyTo(file().db, to),
   /** Whether quick_check finds nothing. Only for a store in memory: a file is checked elsewhere. */
   check: () => isSound(file().db),
   /** Ends the jobs first, and opens nothing afterwards. */

@@ -60,7 +60,6 @@ const scarce: Record<string, unknown> = { troubleAtStart }
 scarce['polls'] = await store.polls({ ...query, limit: 10 }).catch(nameOf)
 scarce['history'] = await store.history({ ...query, stepMs: 1000 }).catch(nameOf)
 scarce['incidents'] = (await store.incidents({ limit: 1 })).length
-scarce['backup'] = await store.backup(`${path}.copy`).catch((error: Error) => error.message)
 scarce['integrity'] = await store.run('integrity', systemClock.now())
 scarce['retention'] = await store.run('retention', systemClock.now())
 // The writer thread dies too, and cannot be started again.
