@@ -48,6 +48,7 @@ function channelTarget(channel: ConfigFile['notify']['channels'][number]) {
   const { type } = channel
   switch (type) {
     case 'webhook':
+      // Without a secret, messages are not signed.
       return { type, url: present(channel.url), secret: channel.secret ?? null }
     case 'alertmanager':
       return { type, urls: present(channel.urls) }
@@ -67,6 +68,7 @@ function channelTarget(channel: ConfigFile['notify']['channels'][number]) {
     case 'opsgenie':
       return { type, apiUrl: apiUrl(channel, type), apiKey: present(channel.api_key) }
     case 'ntfy':
+      // Without a token, everybody may write to the topic.
       return { type, url: present(channel.url), topic: present(channel.topic), token: channel.token ?? null }
     case 'email':
       return { type, smtp: present(channel.smtp), from: present(channel.from), to: present(channel.to) }

@@ -1,4 +1,4 @@
-import type { ChannelSettings } from '../config/resolve-notify.ts'
+import type { ChannelSettings, ChannelTarget } from '../config/resolve-notify.ts'
 import type { ChannelType, HttpRequest, Mail } from './channel.ts'
 import { alertmanager } from './channels/alertmanager.ts'
 import { discord } from './channels/discord.ts'
@@ -12,11 +12,8 @@ import { telegram } from './channels/telegram.ts'
 import { webhook } from './channels/webhook.ts'
 import type { Said } from './wording.ts'
 
-type Target = ChannelSettings['target']
-type TypeName = Target['type']
-
 /** Every type of channel. */
-const CHANNEL_TYPES: { readonly [T in TypeName]: ChannelType<Extract<Target, { type: T }>> } = {
+const CHANNEL_TYPES: { readonly [Name in ChannelTarget['type']]: ChannelType<Name> } = {
   alertmanager,
   discord,
   email,
@@ -41,7 +38,7 @@ export interface Channel {
 export function channelOf(settings: ChannelSettings): Channel {
   const { target } = settings
   // The table's rows and the union of targets have the same keys, which the compiler cannot follow here.
-  const type = CHANNEL_TYPES[target.type] as ChannelType<Target>
+  const type = CHANNEL_TYPES[target.type] as ChannelType
   const { keepAlive } = type
   return {
     settings,

@@ -1,18 +1,22 @@
+import type { ChannelTarget } from '../config/resolve-notify.ts'
 import type { Secret } from '../secret.ts'
 import type { Said } from './wording.ts'
 
 /** How one type of channel sends messages. A new type is a file in `channels/` and a row in `channel-table.ts`. */
-export interface ChannelType<Settings> {
+export interface ChannelType<Name extends ChannelTarget['type'] = ChannelTarget['type']> {
   /** Whether what opens together is one message. */
   readonly groups: boolean
   /** The requests that say it, or a mail. Several requests go to equal receivers, of which one must accept it. */
-  render(said: Said, settings: Settings): readonly HttpRequest[] | Mail
+  render(said: Said, target: TargetOf<Name>): readonly HttpRequest[] | Mail
   /** Tells a receiver again what is open, if it forgets it otherwise. */
   readonly keepAlive?: {
     readonly everyMs: number
-    render(open: readonly Said[], settings: Settings): readonly HttpRequest[]
+    render(open: readonly Said[], target: TargetOf<Name>): readonly HttpRequest[]
   }
 }
+
+/** What a channel of this type is configured with. */
+type TargetOf<Name> = ChannelTarget & { readonly type: Name }
 
 export interface HttpRequest {
   readonly kind: 'http'

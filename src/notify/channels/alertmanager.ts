@@ -5,16 +5,12 @@ import type { ChannelType, HttpRequest } from '../channel.ts'
 import { type MessageType, ownSubjectOf, type Report } from '../notification.ts'
 import { cut, plain, type Said } from '../wording.ts'
 
-export interface AlertmanagerSettings {
-  readonly urls: readonly Secret[]
-}
-
 /** While an alert is open it is sent every minute, and ends by itself if Heartline no longer sends it. */
 const KEEP_ALIVE_MS = 60_000
 const ENDS_AFTER_MS = 5 * KEEP_ALIVE_MS
 
 /** Alerts for Prometheus' Alertmanager (API v2), every one to every instance. */
-export const alertmanager: ChannelType<AlertmanagerSettings> = {
+export const alertmanager: ChannelType<'alertmanager'> = {
   groups: false,
   render: (said, { urls }) => toEach(urls, alertsOf(said)),
   keepAlive: {

@@ -1,18 +1,13 @@
-import type { Secret } from '../../secret.ts'
 import type { ChannelType } from '../channel.ts'
 import { cut, cutLines, linesOf, linksOf, type Said } from '../wording.ts'
 import { jsonPost } from './json-post.ts'
-
-export interface DiscordSettings {
-  readonly webhookUrl: Secret
-}
 
 /** Limits of Discord: characters of a message, and of an embed's description. */
 const MAX_CONTENT = 2000
 const MAX_DESCRIPTION = 4096
 
 /** A message of a Discord webhook. It mentions no user, and text of nodes is escaped. */
-export const discord: ChannelType<DiscordSettings> = {
+export const discord: ChannelType<'discord'> = {
   groups: true,
   render(said, { webhookUrl }) {
     const links = linksOf(said)

@@ -1,18 +1,11 @@
-import type { Secret } from '../../secret.ts'
 import type { ChannelType } from '../channel.ts'
 import { cut, type Link, linesOf, linksOf, type Said } from '../wording.ts'
-
-export interface EmailSettings {
-  readonly smtp: Secret
-  readonly from: string
-  readonly to: readonly string[]
-}
 
 const MAX_SUBJECT = 200
 const MAX_BODY = 100_000
 
 /** One mail for each message; `References` makes one thread of all mails about an incident. */
-export const email: ChannelType<EmailSettings> = {
+export const email: ChannelType<'email'> = {
   groups: false,
   render(said, { smtp, from, to }) {
     const domain = from.slice(from.lastIndexOf('@') + 1).replace(/[^A-Za-z0-9.-]/g, '') || 'heartline'

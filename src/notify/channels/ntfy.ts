@@ -3,19 +3,12 @@ import type { ChannelType } from '../channel.ts'
 import { cut, cutLines, linesOf, type Said } from '../wording.ts'
 import { jsonPost } from './json-post.ts'
 
-export interface NtfySettings {
-  readonly url: Secret
-  readonly topic: Secret
-  /** `null` for a topic that everybody may write to. */
-  readonly token: Secret | null
-}
-
 /** The server takes 4096 bytes; a character may have four. */
 const MAX_MESSAGE = 1024
 const MAX_TITLE = 200
 
 /** A message for ntfy, published as JSON, without Markdown. */
-export const ntfy: ChannelType<NtfySettings> = {
+export const ntfy: ChannelType<'ntfy'> = {
   groups: true,
   render(said, { url, topic, token }) {
     const [first] = said.items

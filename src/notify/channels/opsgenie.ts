@@ -3,11 +3,6 @@ import type { ChannelType } from '../channel.ts'
 import { cut, linesOf, linksOf, type Said } from '../wording.ts'
 import { jsonPost } from './json-post.ts'
 
-export interface OpsgenieSettings {
-  readonly apiUrl: Secret
-  readonly apiKey: Secret
-}
-
 /** Limits of the Alert API. */
 const MAX_MESSAGE = 130
 const MAX_DESCRIPTION = 15_000
@@ -16,7 +11,7 @@ const MAX_ALIAS = 512
 const MAX_TAG = 50
 
 /** Opsgenie's Alert API: one alert for each incident, told apart by its alias. */
-export const opsgenie: ChannelType<OpsgenieSettings> = {
+export const opsgenie: ChannelType<'opsgenie'> = {
   groups: false,
   render(said, { apiUrl, apiKey }) {
     const headers = { authorization: new Secret(`GenieKey ${apiKey.reveal()}`) }

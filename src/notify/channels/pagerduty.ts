@@ -1,13 +1,7 @@
 import { time } from '../../core/time.ts'
-import type { Secret } from '../../secret.ts'
 import type { ChannelType } from '../channel.ts'
 import { cut, linesOf, linksOf, type Said } from '../wording.ts'
 import { jsonPost } from './json-post.ts'
-
-export interface PagerdutySettings {
-  readonly apiUrl: Secret
-  readonly routingKey: Secret
-}
 
 /** Limits of the Events API v2. */
 const MAX_SUMMARY = 1024
@@ -16,7 +10,7 @@ const MAX_DETAIL = 10_000
 const EVENTS_PATH = '/v2/enqueue'
 
 /** Events API v2: one alert for each incident, told apart by `dedup_key`. */
-export const pagerduty: ChannelType<PagerdutySettings> = {
+export const pagerduty: ChannelType<'pagerduty'> = {
   groups: false,
   render(said, { apiUrl, routingKey }) {
     const [item] = said.items

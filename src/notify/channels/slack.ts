@@ -1,18 +1,13 @@
-import type { Secret } from '../../secret.ts'
 import type { ChannelType } from '../channel.ts'
 import { cut, cutLines, ICONS, type Link, linesOf, linksOfItem } from '../wording.ts'
 import { jsonPost } from './json-post.ts'
-
-export interface SlackSettings {
-  readonly webhookUrl: Secret
-}
 
 /** Limits of Slack's Block Kit: characters of a section's text, blocks of a message. */
 const MAX_SECTION = 3000
 const MAX_LINKS = 20
 
 /** A message of an incoming webhook. Text of nodes is in `plain_text` blocks, which have no markup and no mentions. */
-export const slack: ChannelType<SlackSettings> = {
+export const slack: ChannelType<'slack'> = {
   groups: true,
   render(said, { webhookUrl }) {
     const lines = cutLines(linesOf(said), MAX_SECTION)

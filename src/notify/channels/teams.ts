@@ -1,18 +1,13 @@
-import type { Secret } from '../../secret.ts'
 import type { ChannelType } from '../channel.ts'
 import { cut, cutLines, linesOf, linksOf, type Said } from '../wording.ts'
 import { jsonPost } from './json-post.ts'
-
-export interface TeamsSettings {
-  readonly webhookUrl: Secret
-}
 
 /** Teams takes 28 KB; a character may have four bytes, and six in JSON. */
 const MAX_TITLE = 500
 const MAX_DETAILS = 3000
 
 /** An Adaptive Card for a Teams workflow. Text of nodes is in `TextRun`s, which have no Markdown. */
-export const teams: ChannelType<TeamsSettings> = {
+export const teams: ChannelType<'teams'> = {
   groups: true,
   render(said, { webhookUrl }) {
     const lines = cutLines(linesOf(said), MAX_DETAILS)

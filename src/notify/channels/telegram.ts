@@ -1,19 +1,12 @@
-import type { Secret } from '../../secret.ts'
 import type { ChannelType } from '../channel.ts'
 import { cutLines, ICONS, linesOf, linksOf } from '../wording.ts'
 import { jsonPost } from './json-post.ts'
-
-export interface TelegramSettings {
-  readonly apiUrl: Secret
-  readonly botToken: Secret
-  readonly chatId: Secret
-}
 
 /** Limit of Telegram. */
 const MAX_TEXT = 4096
 
 /** A message of a Telegram bot, without `parse_mode`, so that no character has a meaning. */
-export const telegram: ChannelType<TelegramSettings> = {
+export const telegram: ChannelType<'telegram'> = {
   groups: true,
   render(said, { apiUrl, botToken, chatId }) {
     const text = [

@@ -5,14 +5,8 @@ import type { ChannelType } from '../channel.ts'
 import { incidentShape } from '../incident-shape.ts'
 import { plain, type Said, type SaidItem } from '../wording.ts'
 
-export interface WebhookSettings {
-  readonly url: Secret
-  /** `null`: messages are not signed. */
-  readonly secret: Secret | null
-}
-
 /** JSON, signed after the Standard Webhooks specification. */
-export const webhook: ChannelType<WebhookSettings> = {
+export const webhook: ChannelType<'webhook'> = {
   groups: true,
   render(said, { url, secret }) {
     const body = JSON.stringify(bodyOf(said))
