@@ -108,15 +108,24 @@ export function neededRows(notAbsorbed: string, order: string, isHeard: string):
 /** Above the first share of `max_size`, the oldest history is deleted early, down to the second share. */
 export const FULL_SHARE = 0.95
 export const TRIMMED_SHARE = 0.9
-/** A node that reports another hash at every poll must not displace the polls of all others. */
-export const MOST_HASH_CHANGES = 100_000
-export const HASH_CHANGES_SHARE = 0.02
-export const HASH_CHANGE_BYTES = 200
-/** A caller of the admin API may call it in a loop. */
-export const MOST_ADMIN_CALLS = 100_000
-/** Likewise. Far more than may hold at a time, and those end last: none that holds is deleted. */
-export const MOST_SILENCES = 10_000
-/** An incident that stays open may be repeated every second. */
-export const MOST_NOTIFICATIONS = 100_000
-export const NOTIFICATIONS_SHARE = 0.02
-export const NOTIFICATION_BYTES = 2000
+
+/** Tables that could grow without end: how many of the newest rows are kept of each. */
+export const CAPS: readonly Cap[] = [
+  // A node that reports another hash at every poll must not displace the polls of all others.
+  { table: 'hash_changes', column: 'at_ms', most: 100_000, rowBytes: 200 },
+  // A caller of the admin API may call it in a loop.
+  { table: 'admin_calls', column: 'at_ms', most: 100_000 },
+  // Likewise. Far more than may hold at a time, and those end last: none that holds is deleted.
+  { table: 'silences', column: 'until_ms', most: 10_000 },
+  // An incident that stays open may be repeated every second. What waits is still to be sent.
+  { table: 'notifications', column: 'created_ms', most: 100_000, rowBytes: 2000, condition: 'AND NOT waiting' },
+]
+
+export interface Cap extends Omit<Deletion, 'below'> {
+  readonly most: number
+  /** About. In SQLite, all rows of the table may take CAPPED_SHARE of `max_size`. */
+  readonly rowBytes?: number
+  readonly condition?: string
+}
+
+export const CAPPED_SHARE = 0.02

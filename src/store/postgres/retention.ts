@@ -4,16 +4,14 @@ import { cursorsOf, marksOfCuts } from '../marks.ts'
 import { DAY, SLOT_MS, slotOf } from '../resolution.ts'
 import {
   allowed,
+  CAPS,
+  type Cap,
   type Cuts,
   cutsByAge,
   type Deletion,
   deletionsByAge,
   deletionsByCuts,
   FULL_SHARE,
-  MOST_ADMIN_CALLS,
-  MOST_HASH_CHANGES,
-  MOST_NOTIFICATIONS,
-  MOST_SILENCES,
   neededRows,
   type Retention,
   TRIMMED_SHARE,
@@ -88,8 +86,7 @@ export function createRetainer({ database, partitions, retention, maxSizeBytes, 
     }
   }
 
-  /** Keeps at most so many of the newest rows. */
-  async function cap(table: string, column: string, most: number, signal: AbortSignal, condition = ''): Promise<void> {
+  async function capRows({ table, column, most, condition }: Cap, signal: AbortSignal): Promise<void> {
     const [oldest] = await query<{ value: number }>(
       `SELECT ${column} AS value FROM ${table} ORDER BY ${column} DESC OFFSET $1 LIMIT 1`,
       [most],
@@ -144,10 +141,7 @@ export function createRetainer({ database, partitions, retention, maxSizeBytes, 
 
     async pass(now: number, isClockTrusted: boolean, signal: AbortSignal): Promise<void> {
       if (isClockTrusted) await cutByAge(now, signal)
-      await cap('hash_changes', 'at_ms', MOST_HASH_CHANGES, signal)
-      await cap('admin_calls', 'at_ms', MOST_ADMIN_CALLS, signal)
-      await cap('silences', 'until_ms', MOST_SILENCES, signal)
-      await cap('notifications', 'created_ms', MOST_NOTIFICATIONS, signal, 'AND NOT waiting')
+      for (const cap of CAPS) await capRows(cap, signal)
       await trim(now, signal)
     },
   }

@@ -3,20 +3,14 @@ import { marksOfCuts } from '../marks.ts'
 import { HOURS_PER_DAY, SLOT_MS, SLOTS_PER_HOUR } from '../resolution.ts'
 import {
   allowed,
+  CAPPED_SHARE,
+  CAPS,
   type Cuts,
   cutsByAge,
   type Deletion,
   deletionsByAge,
   deletionsByCuts,
   FULL_SHARE,
-  HASH_CHANGE_BYTES,
-  HASH_CHANGES_SHARE,
-  MOST_ADMIN_CALLS,
-  MOST_HASH_CHANGES,
-  MOST_NOTIFICATIONS,
-  MOST_SILENCES,
-  NOTIFICATION_BYTES,
-  NOTIFICATIONS_SHARE,
   neededRows,
   type Retention,
   TRIMMED_SHARE,
@@ -52,7 +46,6 @@ export function createRetainer(
   )
   const deleteBelow = createDeleter(db)
   const setMarks = createMarkWriter(db)
-  const caps = createCaps(db, maxSizeBytes)
 
   /** Moves the cursors first, so that no query reads rows that are being deleted. */
   function* cut(cuts: Cuts): Generator<void> {
@@ -107,6 +100,15 @@ export function createRetainer(
     yield
   }
 
+  function* capRows(): Generator<void> {
+    for (const { table, column, most, rowBytes, condition } of CAPS) {
+      const inShare = rowBytes === undefined ? most : Math.floor((maxSizeBytes * CAPPED_SHARE) / rowBytes)
+      const oldestLeft = db.prepare(`SELECT ${column} FROM ${table} ORDER BY ${column} DESC LIMIT 1 OFFSET ?`).pluck()
+      const oldest = oldestLeft.get(Math.min(most, inShare))
+      if (typeof oldest === 'number') yield* deleteBelow({ table, column, below: oldest + 1 }, condition)
+    }
+  }
+
   function* vacuum(): Generator<void> {
     for (;;) {
       const { used, free } = pages()
@@ -120,7 +122,7 @@ export function createRetainer(
     /** One pass, as a series of short transactions. */
     *pass(now: number): Generator<void> {
       if (trustedClock.judge(now) !== 'doubted') yield* cutByAge(now)
-      for (const capRows of caps) yield* capRows()
+      yield* capRows()
       const { used, most } = pages()
       if (used > most * FULL_SHARE) yield* trimTo(most * TRIMMED_SHARE)
       yield* vacuum()
@@ -129,7 +131,7 @@ export function createRetainer(
     /** Deletes the oldest polls when the disk or the quota is full; returns whether there is enough room now. */
     makeRoom(now: number): boolean {
       if (trustedClock.trusts(now)) finish(cutByAge(now))
-      for (const capRows of caps) finish(capRows())
+      finish(capRows())
       const { used, free, most } = pages()
       const wanted = Math.min(Math.floor(used / 4), Math.max(64, Math.floor(used * (1 - TRIMMED_SHARE))))
       if (free < wanted) finish(trimTo(used - (wanted - free)))
@@ -153,32 +155,6 @@ function createDeleter(db: Database.Database) {
     while (statement.run(below, most).changes === most) yield
     yield
   }
-}
-
-/** Deletes the oldest rows of each table that could grow without end, as a series of short transactions. */
-function createCaps(db: Database.Database, maxSizeBytes: number): readonly (() => Generator<void>)[] {
-  const deleteBelow = createDeleter(db)
-  const shareOf = (share: number, rowBytes: number) => Math.floor((maxSizeBytes * share) / rowBytes)
-
-  function cap(table: string, column: string, most: number, condition = ''): () => Generator<void> {
-    const oldestLeft = db.prepare(`SELECT ${column} FROM ${table} ORDER BY ${column} DESC LIMIT 1 OFFSET ?`).pluck()
-    return function* () {
-      const oldest = oldestLeft.get(most)
-      if (typeof oldest === 'number') yield* deleteBelow({ table, column, below: oldest + 1 }, condition)
-    }
-  }
-
-  return [
-    cap('hash_changes', 'at_ms', Math.min(MOST_HASH_CHANGES, shareOf(HASH_CHANGES_SHARE, HASH_CHANGE_BYTES))),
-    cap('admin_calls', 'at_ms', MOST_ADMIN_CALLS),
-    cap('silences', 'until_ms', MOST_SILENCES),
-    cap(
-      'notifications',
-      'created_ms',
-      Math.min(MOST_NOTIFICATIONS, shareOf(NOTIFICATIONS_SHARE, NOTIFICATION_BYTES)),
-      'AND waiting = 0',
-    ),
-  ]
 }
 
 /** Runs all steps at once, each in its own transaction. */
