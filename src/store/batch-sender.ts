@@ -1,12 +1,11 @@
-import type { Clock, Timer } from '../clock.ts'
+import type { Timer } from '../clock.ts'
 import type { UnixMs } from '../core/time.ts'
-import type { Log } from '../log.ts'
 import { BATCH_WAIT_MS, type BatchQueue } from './batch-queue.ts'
-import type { Failed, Reply, Written } from './engine.ts'
+import type { CommonOptions, Failed, Reply, Written } from './engine.ts'
 import { STORE_TROUBLES, type StoreStatus, type StoreTrouble } from './store.ts'
 import type { Batch } from './write-events.ts'
 
-export interface BatchSenderDeps {
+export interface BatchSenderDeps extends Pick<CommonOptions, 'clock' | 'log' | 'onCommit'> {
   readonly queue: BatchQueue
   /** Writes the batch in one transaction. */
   readonly write: (batch: Batch, now: UnixMs) => Promise<Reply<Written>>
@@ -14,9 +13,6 @@ export interface BatchSenderDeps {
   readonly probe: () => Promise<Reply<unknown>>
   /** Whether the batch itself may be at fault, not the store. */
   readonly isRejection: (failed: Failed) => boolean
-  readonly clock: Clock
-  readonly log: Log
-  readonly onCommit: (commit: Written) => void
 }
 
 const FIRST_RETRY_MS = 250

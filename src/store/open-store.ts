@@ -2,7 +2,8 @@ import type { Secret } from '../secret.ts'
 import type { CommonOptions } from './engine.ts'
 import type { ClusterRights, SharedStore } from './postgres/shared-store.ts'
 import { IN_MEMORY } from './sqlite/database.ts'
-import { openSqliteStore, type SqliteOptions } from './sqlite/sqlite-store.ts'
+import { openSqliteStore } from './sqlite/sqlite-store.ts'
+import type { SqliteOptions } from './sqlite/writer.ts'
 import type { Store } from './store.ts'
 
 /** A store, and what it has if other daemons may share it: `null` for SQLite. */

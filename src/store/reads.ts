@@ -1,8 +1,6 @@
-import type { Clock } from '../clock.ts'
 import { parseJson } from '../core/json.ts'
 import { type AliasRecord, STALE_REASONS } from '../core/routing/alias.ts'
-import type { Log } from '../log.ts'
-import type { Call, QueryCalls, Reply, StateCalls } from './engine.ts'
+import type { Call, CommonOptions, QueryCalls, Reply, StateCalls } from './engine.ts'
 import { bucketsIn } from './history.ts'
 import { STORE_JOBS, type Store, type StoreJob } from './store.ts'
 
@@ -102,11 +100,9 @@ async function whatIsRead<T>(reading: Promise<readonly T[]>): Promise<readonly T
   }
 }
 
-export interface ReadsDeps {
+export interface ReadsDeps extends Pick<CommonOptions, 'clock' | 'log'> {
   readonly read: Call<QueryCalls>
   readonly readState: Call<StateCalls>
-  readonly clock: Clock
-  readonly log: Log
 }
 
 /** `null` if the JSON is damaged. */

@@ -1,5 +1,5 @@
-import type { Log } from '../../log.ts'
 import { type ClockVerdict, judgeClock } from '../clock-trust.ts'
+import type { CommonOptions } from '../engine.ts'
 import { cursorsOf, marksOfCuts } from '../marks.ts'
 import { DAY, SLOT_MS, slotOf } from '../resolution.ts'
 import {
@@ -13,7 +13,6 @@ import {
   deletionsByCuts,
   FULL_SHARE,
   neededRows,
-  type Retention,
   TRIMMED_SHARE,
 } from '../retention.ts'
 import type { Database } from './database.ts'
@@ -28,12 +27,9 @@ const DELETED_AT_ONCE = 5000
 /** Claims are read for writes that waited; none waits so long. */
 const CLAIMS_KEPT_MS = 7 * DAY.widthMs
 
-export interface RetainerDeps {
+export interface RetainerDeps extends Pick<CommonOptions, 'retention' | 'maxSizeBytes' | 'log'> {
   readonly database: Pick<Database, 'query' | 'transaction'>
   readonly partitions: Pick<Partitions, 'dropBefore'>
-  readonly retention: Retention
-  readonly maxSizeBytes: number
-  readonly log: Log
 }
 
 /** Deletes what is older than wanted: polls by dropping days, everything else by rows. */

@@ -1,11 +1,9 @@
-import type { Clock } from '../../clock.ts'
-import type { Log } from '../../log.ts'
 import type { Call, Failed } from '../engine.ts'
 import { createReads } from '../reads.ts'
 import { IN_MEMORY } from './database.ts'
 import type { ReaderCalls } from './reader-worker.ts'
-import { type CallableWorker, type OnSpawn, spawnWorker } from './worker-calls.ts'
-import type { Writer } from './writer.ts'
+import { type CallableWorker, spawnWorker } from './worker-calls.ts'
+import type { SqliteOptions, Writer } from './writer.ts'
 
 /** The store's read methods. */
 export function createReader(deps: ReaderDeps) {
@@ -22,12 +20,8 @@ export function createReader(deps: ReaderDeps) {
   }
 }
 
-export interface ReaderDeps {
-  readonly path: string
-  readonly clock: Clock
-  readonly log: Log
+export interface ReaderDeps extends Pick<SqliteOptions, 'path' | 'clock' | 'log' | 'onSpawn'> {
   readonly writer: Pick<Writer, 'call' | 'threadDied'>
-  readonly onSpawn: OnSpawn
 }
 
 const ENDED: Failed = { ok: false, trouble: 'other', code: 'closed' }

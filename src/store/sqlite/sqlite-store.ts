@@ -1,33 +1,28 @@
 import { stat } from 'node:fs/promises'
 import { createBatchQueue } from '../batch-queue.ts'
-import type { CommonOptions } from '../engine.ts'
 import type { Store } from '../store.ts'
 import { createWrites } from '../writes.ts'
 import { IN_MEMORY } from './database.ts'
-import { type FileSystemType, fileSystemType } from './disk.ts'
 import { checkFile, FEW_BYTES, type Integrity } from './integrity.ts'
 import { createReader } from './reader.ts'
-import type { OnSpawn } from './worker-calls.ts'
-import { createWriter } from './writer.ts'
+import { createWriter, type SqliteOptions } from './writer.ts'
 
 /**
  * The history in one SQLite file. Rejects with a StoreError if a person has to decide: the store is in use, was written by a newer
  * version, or cannot be written at all. After any other trouble, which `status()` shows, opening is retried.
  */
 export async function openSqliteStore(options: SqliteOptions): Promise<Store> {
-  const { path, log, onSpawn } = options
+  const { path, log } = options
   const closing = new AbortController()
   const queue = createBatchQueue({ maxRows: options.maxQueueRows })
   const writes = createWrites(queue, () => writer.wake(), log)
   const writer = createWriter({
-    fileSystemType,
     ...options,
     queue,
     registrations: writes.registrations,
     onWantsCheck: () => void check(closing.signal),
-    onSpawn,
   })
-  const reader = createReader({ ...options, writer, onSpawn })
+  const reader = createReader({ ...options, writer })
   await writer.open()
 
   async function integrity(signal: AbortSignal): Promise<Integrity> {
@@ -84,15 +79,4 @@ async function sizeOf(path: string): Promise<number> {
     ({ size }) => size,
     () => 0,
   )
-}
-
-export interface SqliteOptions extends CommonOptions {
-  /** A file, whose directory is made if it is missing, or `:memory:`. */
-  readonly path: string
-  /** For tests, which have no network disk. */
-  readonly fileSystemType?: FileSystemType
-  /** Called when a new file has taken the place of one that was damaged or deleted: it lacks what was saved before. */
-  readonly onNewFile?: () => void
-  /** For tests, which kill threads. */
-  readonly onSpawn?: OnSpawn
 }

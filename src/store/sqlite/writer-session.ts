@@ -3,9 +3,8 @@ import { dirname } from 'node:path'
 import type Database from 'better-sqlite3'
 import type { UnixMs } from '../../core/time.ts'
 import type { ClockVerdict } from '../clock-trust.ts'
-import type { QueryCalls } from '../engine.ts'
+import type { CommonOptions, QueryCalls } from '../engine.ts'
 import { readMigrations, SQLITE_MIGRATIONS } from '../migrations.ts'
-import { type Retention } from '../retention.ts'
 import type { StoreStatus } from '../store.ts'
 import type { Batch, Registration } from '../write-events.ts'
 import { createTrustedClock } from './clock-trust.ts'
@@ -18,10 +17,8 @@ import { createRetainer, type Retainer } from './retainer.ts'
 import { createRollUp, type RollUp } from './roll-up.ts'
 import { createWriteStatements, type WriteStatements } from './write-statements.ts'
 
-export interface OpenAsk {
+export interface OpenAsk extends Pick<CommonOptions, 'retention' | 'maxSizeBytes'> {
   readonly path: string
-  readonly retention: Retention
-  readonly maxSizeBytes: number
   readonly registrations: readonly Registration[]
   readonly now: UnixMs
 }

@@ -1,15 +1,14 @@
-import { type Clock, type Timer, within } from '../../clock.ts'
+import { type Timer, within } from '../../clock.ts'
 import type { UnixMs } from '../../core/time.ts'
-import type { Log } from '../../log.ts'
 import { type BatchSenderDeps, createBatchSender } from '../batch-sender.ts'
-import type { Call, Failed, Reply, Written } from '../engine.ts'
-import type { Retention } from '../retention.ts'
+import type { Call, CommonOptions, Failed, Reply, Written } from '../engine.ts'
 import { StoreError, type StoreStatus, type StoreTrouble } from '../store.ts'
 import type { Batch, Registration } from '../write-events.ts'
 import { IN_MEMORY } from './database.ts'
 import {
   codeOf,
   type FileSystemType,
+  fileSystemType,
   refusedAsReadOnly,
   refuseNetworkDisk,
   type StoreLock,
@@ -128,20 +127,22 @@ export function createWriter(deps: WriterDeps) {
 
 export type Writer = ReturnType<typeof createWriter>
 
-export interface WriterDeps extends Pick<BatchSenderDeps, 'queue' | 'onCommit'> {
+export interface SqliteOptions extends CommonOptions {
+  /** A file, whose directory is made if it is missing, or `:memory:`. */
   readonly path: string
-  readonly retention: Retention
-  readonly maxSizeBytes: number
-  readonly clock: Clock
-  readonly log: Log
-  readonly fileSystemType: FileSystemType
+  /** For tests, which have no network disk. */
+  readonly fileSystemType?: FileSystemType
+  /** Called when a new file has taken the place of one that was damaged or deleted: it lacks what was saved before. */
+  readonly onNewFile?: () => void
+  /** For tests, which kill threads. */
+  readonly onSpawn?: OnSpawn
+}
+
+export interface WriterDeps extends SqliteOptions, Pick<BatchSenderDeps, 'queue'> {
   /** The endpoints registered now, which a new worker must know. */
   readonly registrations: () => readonly Registration[]
   /** Called when the file may be damaged and is too large to check at once. */
   readonly onWantsCheck: () => void
-  /** Called when another file has taken the place of the one that was written until then. */
-  readonly onNewFile?: (() => void) | undefined
-  readonly onSpawn: OnSpawn
 }
 
 const MEASURE_EVERY_MS = 10_000
@@ -221,7 +222,7 @@ function createWriterThread(deps: WriterDeps, onFileEvents: (events: FileEvents)
     /** The first opening: rejects with a StoreError if a person has to decide, else resolves to the trouble. */
     async open(): Promise<StoreTrouble | null> {
       const unfit = troubleIn(() => {
-        if (path !== IN_MEMORY) refuseNetworkDisk(path, deps.fileSystemType)
+        if (path !== IN_MEMORY) refuseNetworkDisk(path, deps.fileSystemType ?? fileSystemType)
       })
       const notReady = unfit ?? (await ready())
       // At the start, a person is there to fix a read-only disk; later, it is trouble that may pass.
