@@ -108,7 +108,7 @@ await remove()
 /** Reads the strips once per simulated minute, as an open page does. */
 async function strips(): Promise<void> {
   let skippedMs = 0
-  const clock = { now: systemClock.now, monotonic: () => systemClock.monotonic() + skippedMs }
+  const clock = { ...systemClock, monotonic: () => systemClock.monotonic() + skippedMs }
   const source = createStripSource({
     board: world.board,
     scopes: { private: world, public: world },

@@ -1,14 +1,11 @@
-import type { Clock } from '../clock.ts'
 import type { EndpointKey } from '../core/endpoint.ts'
 import { worstMs } from '../core/incident/bad-time.ts'
 import { time, timeOrNull, type UnixMs } from '../core/time.ts'
-import type { Log } from '../log.ts'
-import type { Board } from '../state/board.ts'
-import type { HistoryBucket, Store } from '../store/store.ts'
+import type { HistoryBucket } from '../store/store.ts'
 import type { IncidentSource } from './incident-source.ts'
 import { createKeptReading } from './kept-reading.ts'
 import { type CompressibleText, compressible, sendTagged, tagOf } from './negotiation.ts'
-import { type App, json, NOT_MODIFIED, NoQuery, operation, problem } from './route.ts'
+import { type App, json, NOT_MODIFIED, NoQuery, operation, problem, type RouteDeps } from './route.ts'
 import type { Scopes } from './scopes.ts'
 import { knownSince, type StripParts, stripView } from './strip-views.ts'
 import { DaysView } from './wire-history.ts'
@@ -100,12 +97,8 @@ export function createDaySource({ board, scopes, store, clock, log }: DaySourceD
 
 export type DaySource = ReturnType<typeof createDaySource>
 
-interface DaySourceDeps {
-  readonly board: Pick<Board, 'networks'>
-  readonly store: Pick<Store, 'history'>
+interface DaySourceDeps extends Pick<RouteDeps, 'board' | 'store' | 'clock' | 'log'> {
   readonly scopes: Scopes
-  readonly clock: Pick<Clock, 'now' | 'monotonic'>
-  readonly log: Log
 }
 
 const isKnown = ({ upMs, degradedMs, downMs }: HistoryBucket) => upMs + degradedMs + downMs > 0

@@ -1,16 +1,12 @@
 import { randomBytes } from 'node:crypto'
-import type { Clock } from '../clock.ts'
 import { type EndpointKey, endpointKey } from '../core/endpoint.ts'
 import type { Incident } from '../core/incident/incident.ts'
 import type { State } from '../core/verdict/condition.ts'
-import { type Board, shownState } from '../state/board.ts'
-import type { IncidentLog } from '../state/incident-log.ts'
+import { shownState } from '../state/board.ts'
+import type { RouteDeps } from './route.ts'
 import type { Changed } from './status-document.ts'
 
-export interface CollectorDeps {
-  readonly board: Board
-  readonly incidents: Pick<IncidentLog, 'subscribe'>
-  readonly clock: Pick<Clock, 'now'>
+export interface CollectorDeps extends Pick<RouteDeps, 'board' | 'incidents' | 'clock'> {
   /** Called when `take` has something to return. */
   readonly onChange: () => void
 }

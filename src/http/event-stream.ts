@@ -1,7 +1,5 @@
-import type { Clock, Timer } from '../clock.ts'
+import type { Timer } from '../clock.ts'
 import type { Incident } from '../core/incident/incident.ts'
-import type { Board } from '../state/board.ts'
-import type { IncidentLog } from '../state/incident-log.ts'
 import {
   type Changes,
   concernsBoard,
@@ -12,15 +10,13 @@ import {
   noChanges,
 } from './event-changes.ts'
 import { incidentSummary } from './incident-views.ts'
+import type { RouteDeps } from './route.ts'
 import type { Scope } from './scopes.ts'
 import type { StatusWriter } from './status-document.ts'
 import type { Audience } from './wire-status.ts'
 
-interface EventStreamDeps {
+interface EventStreamDeps extends Pick<RouteDeps, 'board' | 'incidents' | 'clock'> {
   readonly scopes: Readonly<Record<Audience, Pick<Scope, 'shows'>>>
-  readonly board: Board
-  readonly incidents: Pick<IncidentLog, 'open' | 'subscribe'>
-  readonly clock: Clock
   readonly writers: Readonly<Record<Audience, StatusWriter>>
 }
 

@@ -3,13 +3,12 @@ import { endpointKey } from '../core/endpoint.ts'
 import type { Incident } from '../core/incident/incident.ts'
 import type { UnixMs } from '../core/time.ts'
 import type { State } from '../core/verdict/condition.ts'
-import type { Log } from '../log.ts'
-import type { Board } from '../state/board.ts'
-import type { HistoryBucket, Store } from '../store/store.ts'
+import type { HistoryBucket } from '../store/store.ts'
 import { milliseconds, type Stamp, span, table, wrap } from './plain-text.ts'
+import type { RouteDeps } from './route.ts'
 
 /** Reads the history of an endpoint before, during and after an incident. */
-export function createFiguresReader({ board, store, log }: FiguresDeps) {
+export function createFiguresReader({ board, store, log }: Pick<RouteDeps, 'board' | 'store' | 'log'>) {
   async function historyOf(
     endpoint: string,
     from: UnixMs,
@@ -46,12 +45,6 @@ export function createFiguresReader({ board, store, log }: FiguresDeps) {
     ])
     return { endpoint: name, before, during, after, timeline, stepMs }
   }
-}
-
-export interface FiguresDeps {
-  readonly board: Pick<Board, 'entry'>
-  readonly store: Pick<Store, 'history'>
-  readonly log: Log
 }
 
 const MINUTE_MS = 60_000

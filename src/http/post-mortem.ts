@@ -1,5 +1,4 @@
 import { blocks, count } from '../../web/views/format.ts'
-import type { Clock } from '../clock.ts'
 import { lastedMs, worstMs } from '../core/incident/bad-time.ts'
 import { countedFrom } from '../core/incident/endpoint-incident.ts'
 import {
@@ -14,20 +13,18 @@ import type { Note } from '../core/incident/note.ts'
 import type { MaintenancePeriod } from '../core/maintenance.ts'
 import { METACHAIN } from '../core/network.ts'
 import { humanDuration, type UnixMs } from '../core/time.ts'
-import type { Board } from '../state/board.ts'
-import type { Store } from '../store/store.ts'
 import { sentenceOf } from './incident-views.ts'
 import { notesFor } from './note-routes.ts'
 import { milliseconds, printable, type Stamp, span, stampIn, stamp as stampUtc, wrap } from './plain-text.ts'
 import {
   createFiguresReader,
   type EndpointFigures,
-  type FiguresDeps,
   figureLines,
   hasHistory,
   periodNotes,
   timelineLines,
 } from './post-mortem-figures.ts'
+import type { RouteDeps } from './route.ts'
 import type { Audience } from './wire-status.ts'
 
 /** Writes post-mortems of incidents, with figures from the store for readers with the token. */
@@ -57,11 +54,7 @@ export function createPostMortemWriter({ board, store, clock, log }: PostMortemW
 
 export type PostMortemWriter = ReturnType<typeof createPostMortemWriter>
 
-interface PostMortemWriterDeps extends FiguresDeps {
-  readonly board: Board
-  readonly store: Pick<Store, 'history' | 'notes'>
-  readonly clock: Pick<Clock, 'now'>
-}
+type PostMortemWriterDeps = Pick<RouteDeps, 'board' | 'store' | 'clock' | 'log'>
 
 /** Each endpoint of a network-wide incident costs three queries. */
 const MOST_ENDPOINTS = 100

@@ -1,17 +1,17 @@
 import { randomBytes } from 'node:crypto'
 import { setImmediate } from 'node:timers/promises'
-import type { Clock } from '../clock.ts'
-import type { ClusterReport } from '../core/cluster/report.ts'
 import { type EndpointKey, endpointKey } from '../core/endpoint.ts'
 import type { Incident } from '../core/incident/incident.ts'
 import { time, timeOrNull, type UnixMs } from '../core/time.ts'
 import type { State } from '../core/verdict/condition.ts'
 import { type Health, headHolds, stateAt } from '../core/verdict/health.ts'
-import { type Board, type BoardEntry, type BoardNetwork, shownState } from '../state/board.ts'
+import { type BoardEntry, type BoardNetwork, shownState } from '../state/board.ts'
 import type { IncidentLog } from '../state/incident-log.ts'
 import { clusterNotice } from './cluster-route.ts'
+import type { RouteDeps } from './route.ts'
+import type { Scope } from './scopes.ts'
 import { endpointView, maintenanceView, networkSummary, overallState, shownSince } from './status-views.ts'
-import type { Audience, ObserverView } from './wire-status.ts'
+import type { Audience } from './wire-status.ts'
 
 /** Writes the board as JSON for one audience: the whole board, or its changes. */
 export function createStatusWriter({ board, incidents, clock, observer, cluster, audience }: StatusWriterDeps) {
@@ -121,12 +121,9 @@ export interface Changed {
 
 export type StatusWriter = ReturnType<typeof createStatusWriter>
 
-interface StatusWriterDeps {
-  readonly board: Board
-  readonly incidents: Pick<IncidentLog, 'of' | 'subscribe'>
-  readonly clock: Pick<Clock, 'now' | 'monotonic'>
-  readonly observer: () => ObserverView
-  readonly cluster: () => ClusterReport | null
+interface StatusWriterDeps
+  extends Pick<RouteDeps, 'clock' | 'observer' | 'cluster'>,
+    Pick<Scope, 'board' | 'incidents'> {
   readonly audience: Audience
 }
 

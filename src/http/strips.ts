@@ -1,17 +1,13 @@
 import { randomBytes } from 'node:crypto'
 import * as z from 'zod'
 import { withoutFirst } from '../../web/views/day-bars.ts'
-import type { Clock } from '../clock.ts'
 import type { Endpoint, EndpointKey } from '../core/endpoint.ts'
 import { time, type UnixMs } from '../core/time.ts'
-import type { Log } from '../log.ts'
-import type { Board } from '../state/board.ts'
-import type { Store } from '../store/store.ts'
 import { createKeptReading } from './kept-reading.ts'
 import { CELL_MS, createKnownHistory, firstOfDay, type Past, STRIP_HOURS } from './known-history.ts'
 import { type CompressibleText, compressible, sendTagged } from './negotiation.ts'
 import { countUpTo } from './parameters.ts'
-import { type App, json, NOT_MODIFIED, operation, problem } from './route.ts'
+import { type App, json, NOT_MODIFIED, operation, problem, type RouteDeps } from './route.ts'
 import type { Scope } from './scopes.ts'
 import { knownSince, stripView } from './strip-views.ts'
 import { StripsView, type StripView } from './wire-history.ts'
@@ -141,12 +137,8 @@ export function createStripSource({ board, scopes, store, clock, log }: StripSou
 
 export type StripSource = ReturnType<typeof createStripSource>
 
-interface StripSourceDeps {
-  readonly board: Board
+interface StripSourceDeps extends Pick<RouteDeps, 'board' | 'store' | 'clock' | 'log'> {
   readonly scopes: Readonly<Record<Audience, Pick<Scope, 'board'>>>
-  readonly store: Pick<Store, 'history'>
-  readonly clock: Pick<Clock, 'now' | 'monotonic'>
-  readonly log: Log
 }
 
 const MINUTE_MS = 60_000
