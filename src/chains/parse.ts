@@ -1,5 +1,5 @@
 import type { NodeClient } from '../core/poll-result.ts'
-import type { UnixMs } from '../core/time.ts'
+import { DAY_MS, type UnixMs } from '../core/time.ts'
 import type { ChainMemory } from './chain.ts'
 
 /** A safe integer from 0 on; `null` for anything else. */
@@ -27,7 +27,6 @@ export function readHash(value: unknown): string | null {
 export const LATEST_TIME_MS: UnixMs = Date.UTC(2200, 0, 1)
 
 const RFC3339 = /^\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:[Zz]|[+-]\d\d:\d\d)$/
-const DAY_MS = 86_400_000
 
 /**
  * Reads a node's time in RFC 3339 with up to nine decimals. `null` for anything else, for Go's zero time (year 1), and

@@ -1,10 +1,14 @@
 /** Milliseconds since the Unix epoch, UTC. */
 export type UnixMs = number
 
+export const MINUTE_MS = 60_000
+export const HOUR_MS = 60 * MINUTE_MS
+export const DAY_MS = 24 * HOUR_MS
+
 const UNITS: readonly (readonly [label: string, ms: number])[] = [
-  ['d', 86_400_000],
-  ['h', 3_600_000],
-  ['min', 60_000],
+  ['d', DAY_MS],
+  ['h', HOUR_MS],
+  ['min', MINUTE_MS],
   ['s', 1000],
 ]
 
@@ -26,7 +30,7 @@ export function seconds(ms: number | null): number | null {
   return ms === null ? null : Math.round(ms * 1000) / 1_000_000
 }
 
-const MS_OF = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000, y: 365 * 86_400_000 } as const
+const MS_OF = { ms: 1, s: 1000, m: MINUTE_MS, h: HOUR_MS, d: DAY_MS, y: 365 * DAY_MS } as const
 export const DURATION = /^(\d{1,15}(?:\.\d{1,6})?)(ms|s|m|h|d|y)$/
 
 /** Milliseconds of `500ms`, `15s`, `2m`, `48h`, `90d` or `2y` (365 days each); `undefined` unless valid and above 0. */
@@ -44,7 +48,6 @@ export function isCalendarDay(date: string): boolean {
 }
 
 const LATEST_TIME = Date.UTC(9999, 11, 31)
-const DAY_MS = 86_400_000
 let day = { at: Number.NaN, prefix: '' }
 
 /**

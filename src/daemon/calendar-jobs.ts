@@ -1,4 +1,5 @@
 import type { Clock, Timer } from '../clock.ts'
+import { DAY_MS, HOUR_MS, MINUTE_MS } from '../core/time.ts'
 import type { Log } from '../log.ts'
 import { createRecurrence, type Recurrence } from '../poll/recurrence.ts'
 import type { WritableBoard } from '../state/board.ts'
@@ -110,10 +111,6 @@ interface Job {
   /** A job is overdue this long after its last run. */
   readonly everyMs: number
 }
-
-const MINUTE_MS = 60_000
-const HOUR_MS = 60 * MINUTE_MS
-const DAY_MS = 24 * HOUR_MS
 
 /** No job starts at the full minute, when the cron jobs of other programs run. */
 const JOBS: readonly Job[] = [

@@ -1,6 +1,6 @@
 import type { EndpointKey } from '../core/endpoint.ts'
 import { worstMs } from '../core/incident/bad-time.ts'
-import { time, timeOrNull, type UnixMs } from '../core/time.ts'
+import { DAY_MS, HOUR_MS, time, timeOrNull, type UnixMs } from '../core/time.ts'
 import type { HistoryBucket } from '../store/store.ts'
 import type { IncidentSource } from './incident-source.ts'
 import { createKeptReading } from './kept-reading.ts'
@@ -109,8 +109,6 @@ interface Written {
   readonly etag: string
 }
 
-const HOUR_MS = 3_600_000
-const DAY_MS = 86_400_000
 const DAYS = 90
 const READ_EVERY_MS = 300_000
 const MOST_INCIDENTS = 300

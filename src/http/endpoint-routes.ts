@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import * as z from 'zod'
 import { type Endpoint, endpointKey } from '../core/endpoint.ts'
-import { time, type UnixMs } from '../core/time.ts'
+import { DAY_MS, HOUR_MS, time, type UnixMs } from '../core/time.ts'
 import type { BoardEntry } from '../state/board.ts'
 import type { Store } from '../store/store.ts'
 import { historyBucketView, pollView, rulesView } from './history-views.ts'
@@ -11,8 +11,6 @@ import { type ParameterErrors, sendBadQuery, sendUnknown } from './problem.ts'
 import { type App, EndpointPath, type GrafanaLink, json, operation, problem, type RouteDeps } from './route.ts'
 import { HistoryView, PollsView, RulesView } from './wire-history.ts'
 
-const HOUR_MS = 3_600_000
-const DAY_MS = 24 * HOUR_MS
 const DEFAULT_STEP_MS = 300_000
 /** More than a chart can show; it bounds the cost of a request. */
 const MOST_BUCKETS = 2000

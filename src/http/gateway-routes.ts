@@ -1,7 +1,6 @@
-import { seconds, time } from '../core/time.ts'
+import { MINUTE_MS, seconds, time } from '../core/time.ts'
 import { previewOf } from '../gateway/failover/routing-order.ts'
 import type { GatewayReport } from '../gateway/service.ts'
-import { MINUTE_MS } from '../metrics/daemon-history.ts'
 import type { BoardNetwork } from '../state/board.ts'
 import { attemptsAt, trafficView } from './gateway-traffic.ts'
 import { sendUnknown } from './problem.ts'

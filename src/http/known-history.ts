@@ -1,5 +1,5 @@
 import type { EndpointKey } from '../core/endpoint.ts'
-import type { UnixMs } from '../core/time.ts'
+import { DAY_MS, HOUR_MS, MINUTE_MS, type UnixMs } from '../core/time.ts'
 import type { HistoryBucket, Store } from '../store/store.ts'
 
 /** Reads what is known of the last day of each endpoint, and since when; of what was read before, only the end again. */
@@ -56,9 +56,6 @@ export interface Past {
 
 export const STRIP_HOURS = 24
 export const CELL_MS = 900_000
-const MINUTE_MS = 60_000
-const HOUR_MS = 3_600_000
-const DAY_MS = 86_400_000
 /** The latest cells are read again, because a confirmation changes the states of earlier polls. */
 const READ_AGAIN_MS = HOUR_MS
 const LONGEST_PAST_MS = 90 * DAY_MS

@@ -1,5 +1,5 @@
-import { seconds, time, timeOrNull } from '../core/time.ts'
-import { MINUTE_MS, type Minute } from '../metrics/daemon-history.ts'
+import { MINUTE_MS, seconds, time, timeOrNull } from '../core/time.ts'
+import type { Minute } from '../metrics/daemon-history.ts'
 import { clusterDetails } from './cluster-route.ts'
 import { spreadView } from './gateway-traffic.ts'
 import { type App, type GrafanaLink, json, NoQuery, operation, type RouteDeps } from './route.ts'

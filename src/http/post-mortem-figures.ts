@@ -1,7 +1,7 @@
 import { count } from '../../web/views/format.ts'
 import { endpointKey } from '../core/endpoint.ts'
 import type { Incident } from '../core/incident/incident.ts'
-import type { UnixMs } from '../core/time.ts'
+import { DAY_MS, HOUR_MS, MINUTE_MS, type UnixMs } from '../core/time.ts'
 import type { State } from '../core/verdict/condition.ts'
 import type { HistoryBucket } from '../store/store.ts'
 import { milliseconds, type Stamp, span, table, wrap } from './plain-text.ts'
@@ -47,9 +47,6 @@ export function createFiguresReader({ board, store, log }: Pick<RouteDeps, 'boar
   }
 }
 
-const MINUTE_MS = 60_000
-const HOUR_MS = 3_600_000
-const DAY_MS = 86_400_000
 /** The figures cover as much time before and after as the incident lasted, within these limits. */
 const SHORTEST_MARGIN_MS = 10 * MINUTE_MS
 const LONGEST_MARGIN_MS = HOUR_MS

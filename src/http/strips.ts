@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import * as z from 'zod'
 import { withoutFirst } from '../../web/views/day-bars.ts'
 import type { Endpoint, EndpointKey } from '../core/endpoint.ts'
-import { time, type UnixMs } from '../core/time.ts'
+import { HOUR_MS, MINUTE_MS, time, type UnixMs } from '../core/time.ts'
 import { createKeptReading } from './kept-reading.ts'
 import { CELL_MS, createKnownHistory, firstOfDay, type Past, STRIP_HOURS } from './known-history.ts'
 import { type CompressibleText, compressible, sendTagged } from './negotiation.ts'
@@ -141,8 +141,6 @@ interface StripSourceDeps extends Pick<RouteDeps, 'board' | 'store' | 'clock' | 
   readonly scopes: Readonly<Record<Audience, Pick<Scope, 'board'>>>
 }
 
-const MINUTE_MS = 60_000
-const HOUR_MS = 3_600_000
 /** By how much is known; all of them are at most 96 cells. */
 const SHORT_CELLS = [
   { knownMs: HOUR_MS, stepMs: MINUTE_MS },

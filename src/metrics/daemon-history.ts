@@ -1,6 +1,6 @@
 import type { Clock } from '../clock.ts'
 import type { SkipReason } from '../core/poll-result.ts'
-import type { UnixMs } from '../core/time.ts'
+import { MINUTE_MS, type UnixMs } from '../core/time.ts'
 
 /** Keeps the daemon's figures of the last three hours, by minute. */
 export function createMinuteStats({ clock, queueRows, residentBytes, requests }: MinuteStatsDeps) {
@@ -92,7 +92,6 @@ export interface MinuteStatsDeps {
   readonly requests: () => { readonly requests: number; readonly failed: number }
 }
 
-export const MINUTE_MS = 60_000
 const KEPT = 180
 
 type Writable<T> = { -readonly [key in keyof T]: T[key] }

@@ -1,4 +1,5 @@
 import type { Clock, Timer } from '../clock.ts'
+import { MINUTE_MS } from '../core/time.ts'
 import { type Delivered, errorOf } from './http-delivery.ts'
 import type { Message, Notification, Result } from './notification.ts'
 import type { Outbox } from './outbox.ts'
@@ -16,7 +17,6 @@ const FIRST_DELAY_MS = 1000
 /** With the timeout of an attempt, the next try comes within a minute of a recovery. */
 const MAX_DELAY_MS = 45_000
 const BREAKER_AFTER = 5
-const MINUTE_MS = 60_000
 const EXPIRE_EVERY_MS = 60_000
 const LOOK_AGAIN_MS = 1000
 const STOP_GRACE_MS = 2000

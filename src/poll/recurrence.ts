@@ -1,5 +1,5 @@
 import { createTask, parse } from 'node-cron'
-import type { UnixMs } from '../core/time.ts'
+import { DAY_MS, HOUR_MS, type UnixMs } from '../core/time.ts'
 
 /**
  * Computes the start times of a cron pattern in a time zone (docs/decisions/0017). node-cron parses the pattern and
@@ -74,7 +74,6 @@ export type Recurrence = ReturnType<typeof createRecurrence>
 
 type Range = readonly [after: UnixMs, until: UnixMs, most: number]
 
-const DAY_MS = 86_400_000
 const HOURS_A_DAY = 24
 
 /** Removes duplicates: a pattern can name a number twice, and a skipped time can move to another one. */
@@ -98,7 +97,6 @@ interface DayTimes {
 }
 
 const SECOND_MS = 1000
-const HOUR_MS = 3_600_000
 /** Offsets from UTC range from +14 to -12 hours. */
 const MOST_AHEAD_MS = 14 * HOUR_MS
 const DAY_AND_MOST_BEHIND_MS = 36 * HOUR_MS

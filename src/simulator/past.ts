@@ -2,7 +2,7 @@ import type { Clock } from '../clock.ts'
 import { type Endpoint, type EndpointKey, endpointKey } from '../core/endpoint.ts'
 import type { Failure } from '../core/failure.ts'
 import type { Comparison, Head, Liveness, Outcome, PollResult, ShardHead } from '../core/poll-result.ts'
-import type { UnixMs } from '../core/time.ts'
+import { DAY_MS, HOUR_MS, MINUTE_MS, type UnixMs } from '../core/time.ts'
 import { createChain, digest, type SimulatedChain } from './chain.ts'
 import { NETWORKS } from './demo.ts'
 import type { Fault } from './fault.ts'
@@ -78,9 +78,6 @@ export function createPast(until: UnixMs) {
   }
 }
 
-const MINUTE_MS = 60_000
-const HOUR_MS = 60 * MINUTE_MS
-const DAY_MS = 24 * HOUR_MS
 const PAST_MS = 90 * DAY_MS
 /** The page shows an hour before and after an incident, in steps of five minutes. */
 const NEAR_MS = 65 * MINUTE_MS

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
+import { MINUTE_MS } from '../../src/core/time.ts'
 import { spreadView } from '../../src/http/gateway-traffic.ts'
-import { createMinuteStats, MINUTE_MS } from '../../src/metrics/daemon-history.ts'
+import { createMinuteStats } from '../../src/metrics/daemon-history.ts'
 import { createHistogram } from '../../src/metrics/histogram.ts'
 import { createFakeClock } from '../support/fake-clock.ts'
 
