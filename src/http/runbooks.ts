@@ -7,23 +7,20 @@ import { sendProblem } from './problem.ts'
 import { type App, json, NoQuery, operation, problem, text } from './route.ts'
 
 /** The runbooks of `docs/runbooks/`, which are shipped with the page so that they can be read when nothing else can. */
-export function readRunbooks(folder = join(packageRoot, 'docs/runbooks')): Runbooks {
+export function readRunbooks(folder = join(packageRoot, 'docs/runbooks')) {
   const files = existsSync(folder) ? readdirSync(folder).filter((file) => file.endsWith('.md')) : []
   const texts = new Map(files.map((file) => [file.slice(0, -3), readFileSync(join(folder, file), 'utf8')]))
   return {
     names: [...texts.keys()].filter((name) => name !== 'README').sort(),
-    text(given) {
+    /** Markdown, by the name of the runbook or of a condition; `null` if there is none. */
+    text(given: string): string | null {
       const name = given.replace(/\.md$/, '')
       return texts.get(RUNBOOK_OF[name as keyof typeof RUNBOOK_OF] ?? name) ?? null
     },
   }
 }
 
-export interface Runbooks {
-  readonly names: readonly string[]
-  /** Markdown, by the name of the runbook or of a condition; `null` if there is none. */
-  text(name: string): string | null
-}
+export type Runbooks = ReturnType<typeof readRunbooks>
 
 /** `GET /api/v1/runbooks` and `GET /api/v1/runbooks/:name`: what the page shows at `/runbooks/NAME`. */
 export function registerRunbooks(app: App, runbooks: Runbooks): void {

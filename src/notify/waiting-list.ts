@@ -160,20 +160,11 @@ export function attemptedOf(entries: readonly Entry[]): readonly Entry[] {
   return entries.flatMap((entry) => [...entry.undone, ...(entry.attempted ? [entry] : [])])
 }
 
-/** The message of a new notification, and when it is due (monotonic). With 0, it has one of its own, at once. */
-type PlaceInMessage = (
-  kind: string,
-  groupWaitMs: number,
-  mono: number,
-) => {
-  readonly messageId: string
-  readonly dueAt: number
-}
-
 /** Puts the notifications of one kind and one `group_wait` into one message, which is due at the end of it. */
-export function createGrouping(newId: () => string): PlaceInMessage {
+export function createGrouping(newId: () => string) {
   const groups = new Map<string, { readonly messageId: string; readonly closesAt: number; size: number }>()
-  return (kind, groupWaitMs, mono) => {
+  /** The message of a new notification, and when it is due (monotonic). With 0, it has one of its own, at once. */
+  return (kind: string, groupWaitMs: number, mono: number) => {
     if (groupWaitMs === 0) return { messageId: newId(), dueAt: mono }
     let group = groups.get(kind)
     if (group === undefined || mono >= group.closesAt || group.size >= MAX_GROUP) {

@@ -27,7 +27,6 @@ import {
   slotOf,
 } from './resolution.ts'
 
-export type AvailabilityReader = (endpoints: readonly EndpointKey[], now: number) => readonly AvailabilityRow[]
 export type AvailabilityRow = readonly [EndpointKey, Readonly<Record<AvailabilityWindow, Availability>>]
 
 /**
@@ -37,7 +36,7 @@ export type AvailabilityRow = readonly [EndpointKey, Readonly<Record<Availabilit
 export function createAvailabilityReader(
   tables: HistoryTables,
   everyEndpoint: () => Iterable<readonly [name: string, endpointId: number]>,
-): AvailabilityReader {
+) {
   const { polls, maintenance, buckets } = tables
 
   function addSum(resolution: Resolution, endpointId: number, from: number, to: number, parts: TimeParts): void {
@@ -89,7 +88,7 @@ export function createAvailabilityReader(
     }
   }
 
-  return (endpoints, now) => {
+  return (endpoints: readonly EndpointKey[], now: number): readonly AvailabilityRow[] => {
     const known = new Map(everyEndpoint())
     const wanted = endpoints.flatMap((name) => {
       const endpointId = known.get(name)

@@ -25,14 +25,7 @@ import { type HistoryBucket, type HistoryQuery, MAX_HISTORY_BUCKETS } from './st
  * Reads polls while they are kept, five-minute buckets before that, and hours before those. For steps on the borders of
  * coarser buckets, it reads those instead, since they contain the same sums.
  */
-export type HistoryReader = (query: HistoryQuery, now: number) => HistoryBucket[]
-
-const COARSE_FIRST = [DAY, HOUR, FIVE_MINUTES] as const
-
-export function createHistoryReader(
-  tables: HistoryTables,
-  endpointIdOf: (name: string) => number | undefined,
-): HistoryReader {
+export function createHistoryReader(tables: HistoryTables, endpointIdOf: (name: string) => number | undefined) {
   const { polls, maintenance: maintained, buckets: bucketTables } = tables
 
   function readPolls({ endpointId, maintenance, steps }: Range, from: number, to: number): void {
@@ -71,7 +64,7 @@ export function createHistoryReader(
     }
   }
 
-  return (query, now) => {
+  return (query: HistoryQuery, now: number): HistoryBucket[] => {
     const steps = createSteps(query)
     const endpointId = endpointIdOf(query.endpoint)
     const to = Math.min(query.to, now)
@@ -146,6 +139,8 @@ export function* sourcesOf(query: HistoryQuery, now: number, cursors: Cursors, l
   }
 }
 
+const COARSE_FIRST = [DAY, HOUR, FIVE_MINUTES] as const
+
 function nextSource(at: number, to: number, query: HistoryQuery, cursors: Cursors, rawFromMs: number): Source {
   const keptFrom = {
     days: cursors.hoursFrom * HOUR.widthMs,
@@ -176,24 +171,20 @@ export function bucketsIn({ from, to, stepMs }: Omit<HistoryQuery, 'endpoint'>):
   return count
 }
 
-interface Steps {
-  at(time: number): Bucket
-  endOf(time: number): number
-  finished(): HistoryBucket[]
-}
+type Steps = ReturnType<typeof createSteps>
 
-function createSteps({ from, to, stepMs }: HistoryQuery): Steps {
+function createSteps({ from, to, stepMs }: HistoryQuery) {
   const count = bucketsIn({ from, to, stepMs })
   const buckets: (Bucket | undefined)[] = new Array(count)
   return {
-    at(time) {
+    at(time: number): Bucket {
       const index = Math.floor((time - from) / stepMs)
       const bucket = buckets[index] ?? newBucket()
       buckets[index] = bucket
       return bucket
     },
-    endOf: (time) => from + (Math.floor((time - from) / stepMs) + 1) * stepMs,
-    finished: () =>
+    endOf: (time: number) => from + (Math.floor((time - from) / stepMs) + 1) * stepMs,
+    finished: (): HistoryBucket[] =>
       Array.from(buckets, (bucket, index) => {
         const start = from + index * stepMs
         return shown(bucket ?? newBucket(), start, Math.min(stepMs, to - start))

@@ -1,23 +1,8 @@
-import type { Client, ClientBase, ClientConfig, CustomTypesConfig, Pool, PoolClient } from 'pg'
+import type { ClientBase, ClientConfig, CustomTypesConfig, Pool, PoolClient } from 'pg'
 import { databaseUrls } from '../../core/database-url.ts'
 import type { Secret } from '../../secret.ts'
 import { StoreError } from '../store.ts'
 import { DatabaseError, lacksTls, ONLY_READS } from './database-error.ts'
-
-/**
- * Connections to the first server of the address that accepts writes; to the next one if it fails. `prefer`, the default of
- * `sslmode`, falls back to none where a server has no TLS.
- */
-export interface Connections {
-  connect(use: Use): Promise<PoolClient>
-  /** Not of a pool. */
-  newClient(): Client
-  /** Whether all the connections for this use are there that may be. */
-  isFull(use: Use): boolean
-  /** Uses none of these connections any more: their server was demoted to a standby. */
-  leave(): void
-  end(): Promise<void>
-}
 
 /** Statements about leases have a connection of their own: they must not wait for any others. */
 export type Use = 'leases' | 'all else'
@@ -25,8 +10,11 @@ export type Use = 'leases' | 'all else'
 /** Of a daemon without `cluster`, which has no leases. With the one that has its lock, five. */
 const ALL = 4
 
-/** Loads the client; connects to nothing yet. `onMove`: all else that is connected must connect again. */
-export async function createConnections(url: Secret, isAlone: boolean, onMove: () => void): Promise<Connections> {
+/**
+ * Connections to the first server of the address that accepts writes; to the next one if it fails. `prefer`, the default of
+ * `sslmode`, falls back to none where a server has no TLS. `onMove`: all else that is connected must connect again.
+ */
+export async function createConnections(url: Secret, isAlone: boolean, onMove: () => void) {
   const sizes = { leases: 1, 'all else': isAlone ? ALL : ALL - 1 }
   const { Client, Pool, types } = (await import('pg')).default
   const servers = serversOf(url.reveal(), (oid, format) =>
@@ -116,13 +104,18 @@ export async function createConnections(url: Secret, isAlone: boolean, onMove: (
   }
 
   return {
-    connect: (use) => connect(use),
+    connect: (use: Use) => connect(use),
+    /** Not of a pool. */
     newClient: () => new Client(server.settings),
-    isFull: (use) => pools[use].totalCount >= sizes[use],
+    /** Whether all the connections for this use are there that may be. */
+    isFull: (use: Use) => pools[use].totalCount >= sizes[use],
+    /** Uses none of these connections any more: their server was demoted to a standby. */
     leave: () => move(server),
     end: () => endAll(pools),
   }
 }
+
+export type Connections = Awaited<ReturnType<typeof createConnections>>
 
 /** The pool waits for its promise, which its types do not know. */
 const ON_CONNECT: object = { onConnect: refuseStandby }

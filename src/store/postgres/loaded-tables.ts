@@ -15,14 +15,6 @@ import { bigints } from './arrays.ts'
 import { MERGED, selectPolls, selectStates, type VantagePoll } from './polls.ts'
 import type { Query } from './sessions.ts'
 
-/**
- * Parts of the history, read at once, with the interface of whole tables: so the arithmetic of both engines is the same.
- * Only the wanted rows may be read. What it changes is written by `flush`.
- */
-export interface LoadedTables extends HistoryTables {
-  flush(query: Query): Promise<void>
-}
-
 export interface Wanted {
   readonly endpointIds: readonly number[]
   readonly marks: Marks
@@ -37,7 +29,11 @@ export interface Wanted {
   readonly buckets?: Partial<Record<Resolution['table'], readonly [first: number, end: number]>>
 }
 
-export async function loadTables(query: Query, wanted: Wanted): Promise<LoadedTables> {
+/**
+ * Parts of the history, read at once, with the interface of whole tables: so the arithmetic of both engines is the same.
+ * Only the wanted rows may be read. What it changes is written by `flush`.
+ */
+export async function loadTables(query: Query, wanted: Wanted) {
   const holds = wanted.holds ?? (await selectHolds(query, wanted.endpointIds))
   const longestMs = Math.max(0, ...[...holds.values()].map((one) => one.longestMs))
   const ranges = (wanted.polls ?? []).map(({ from, until }) => ({ from: slotOf(from - longestMs) * SLOT_MS, until }))
@@ -57,10 +53,10 @@ export async function loadTables(query: Query, wanted: Wanted): Promise<LoadedTa
         (maintenance.get(endpointId) ?? []).filter((range) => range.from < to && range.until > from),
     },
     buckets,
-    async flush(write) {
+    async flush(write: Query): Promise<void> {
       for (const table of [buckets.five_minutes, buckets.hours, buckets.days]) await table.flush(write)
     },
-  }
+  } satisfies HistoryTables & Record<string, unknown>
 }
 
 export async function selectHolds(query: Query, endpointIds: readonly number[]): Promise<ReadonlyMap<number, Holds>> {

@@ -108,14 +108,12 @@ export function createPollWriter(db: Database.Database) {
   }
 }
 
-export type PollReader = (query: PollsQuery) => StoredPoll[]
-
-export function createPollReader(db: Database.Database): PollReader {
+export function createPollReader(db: Database.Database) {
   const endpointIdOf = db.prepare('SELECT endpoint_id FROM endpoints WHERE name = ?').pluck()
   const marks = createMarkReader(db)
   const table = createPollTable(db)
 
-  return ({ endpoint, from, to, limit }) => {
+  return ({ endpoint, from, to, limit }: PollsQuery): StoredPoll[] => {
     const endpointId = endpointIdOf.get(endpoint)
     if (typeof endpointId !== 'number') return []
     const holds = table.holds(endpointId)
