@@ -62,23 +62,11 @@ export function registerIncidents(app: App, { scopes, postMortems, ...deps }: In
     },
   })
   app.get('/api/v1/incidents', listRoute, async (request, _reply) => {
-    const {
-      network,
-      endpoint,
-      open,
-      from,
-      to,
-      condition,
-      limit = DEFAULT_LIMIT,
-      cursor,
-      part_of: partOf,
-    } = request.query
+    const { open, from, to, limit = DEFAULT_LIMIT, cursor, part_of: partOf, ...filter } = request.query
     const page = await incidentPage(scopes[request.audience], request.audience, {
-      network,
-      endpoint,
+      ...filter,
       open: open === undefined ? undefined : open === 'true',
       during: duringOf(from, to),
-      condition,
       after: cursor,
       partOf,
       limit,

@@ -117,11 +117,7 @@ export function registerPage(app: App, deps: PageRoutesDeps) {
     return {
       route,
       status,
-      incidents: scopes[audience].incidents
-        .open()
-        .filter(({ absorbedBy }) => absorbedBy === null)
-        .sort((a, b) => b.openedAt - a.openedAt)
-        .map((incident) => incidentSummary(incident, audience)),
+      incidents: scopes[audience].incidents.open().map((incident) => incidentSummary(incident, audience)),
       contact: { kind: 'snapshot' },
       nowMs: clock.now(),
       access,

@@ -57,12 +57,7 @@ export function endpointView(
     ...(open ? groupsOf(endpoint) : {}),
     latency_seconds: open ? seconds(health.latencyMs) : null,
     ...vantagesOf(entry, now, audience),
-    availability: {
-      '24h': availability?.['24h'] ?? NO_AVAILABILITY,
-      '7d': availability?.['7d'] ?? NO_AVAILABILITY,
-      '30d': availability?.['30d'] ?? NO_AVAILABILITY,
-      '90d': availability?.['90d'] ?? NO_AVAILABILITY,
-    },
+    availability: availability ?? NO_AVAILABILITY,
   }
 }
 
@@ -117,7 +112,8 @@ function groupsOf({ provider, labels }: Endpoint): Pick<EndpointView, 'provider'
   }
 }
 
-const NO_AVAILABILITY: AvailabilityView = { ratio: null, coverage: 0, fresh: null }
+const NONE: AvailabilityView = { ratio: null, coverage: 0, fresh: null }
+const NO_AVAILABILITY = { '24h': NONE, '7d': NONE, '30d': NONE, '90d': NONE }
 
 /** Start of the shown state; for maintenance, the earliest start of the current periods. */
 export function shownSince({ health, maintenance }: BoardEntry, now: UnixMs): UnixMs {

@@ -1,4 +1,3 @@
-import type { LookupFunction } from 'node:net'
 import type { Clock } from '../clock.ts'
 import { describeFailure } from '../core/failure.ts'
 import { createAddress } from '../nodes/address.ts'
@@ -28,8 +27,8 @@ const MAX_ANSWER_BYTES = 65_536
 const MAX_WORDS = 300
 
 /** Sends one HTTP request; never rejects. */
-export function createHttpDelivery({ clock, lookup = null }: HttpDeliveryDeps) {
-  const transport = createTransport({ clock, maxConnections: 4, maxAnswerBytes: MAX_ANSWER_BYTES, lookup })
+export function createHttpDelivery({ clock }: { readonly clock: Pick<Clock, 'now' | 'monotonic' | 'after'> }) {
+  const transport = createTransport({ clock, maxConnections: 4, maxAnswerBytes: MAX_ANSWER_BYTES, lookup: null })
   return {
     /** `ca`: certificate authorities to trust instead of the system's, as PEM. */
     send(
@@ -63,11 +62,6 @@ export function createHttpDelivery({ clock, lookup = null }: HttpDeliveryDeps) {
     },
     close: transport.close,
   }
-}
-
-export interface HttpDeliveryDeps {
-  readonly clock: Pick<Clock, 'now' | 'monotonic' | 'after'>
-  readonly lookup?: LookupFunction | null
 }
 
 /** The receiver understood the request and refuses it: the same request would be refused again. */

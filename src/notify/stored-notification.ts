@@ -5,14 +5,12 @@ import { MESSAGE_TYPES, type Notification } from './notification.ts'
 
 /** Reads a stored notification; `null` if it is invalid: a file can be edited, damaged, or written by another version. */
 export function readNotification(value: unknown): Notification | null {
-  const read = StoredNotification.safeParse(value)
-  return read.success ? read.data : null
+  return StoredNotification.safeParse(value).data ?? null
 }
 
 /** Reads only how it was delivered, which takes a fraction of the time. */
 export function readDelivery(value: unknown): Delivery | null {
-  const read = StoredDelivery.safeParse(value)
-  return read.success ? read.data : null
+  return StoredDelivery.safeParse(value).data ?? null
 }
 
 export type Delivery = Pick<
