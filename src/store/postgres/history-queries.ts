@@ -9,7 +9,7 @@ import type { HistoryBucket, HistoryQuery, PollsQuery, StoredPoll } from '../sto
 import { bigints } from './arrays.ts'
 import { loadTables, selectHolds } from './loaded-tables.ts'
 import { readMarks } from './marks.ts'
-import { selectFirstPolls, type VantagePoll } from './polls.ts'
+import { selectFirstPolls } from './polls.ts'
 import type { Query } from './sessions.ts'
 
 async function idOf(query: Query, endpoint: EndpointKey): Promise<number | undefined> {
@@ -26,17 +26,8 @@ export async function selectStoredPolls(
   if (endpointId === undefined) return []
   // Earlier slots are being deleted: some of their polls may be gone already.
   const first = Math.max(from, cursorsOf(await readMarks(query)).rawFrom * SLOT_MS)
-  return (await selectFirstPolls(query, endpointId, first, to, limit)).map(storedOf)
-}
-
-function storedOf({
-  latencyUs,
-  endpointId: _id,
-  vantageId: _vantage,
-  lastAt: _last,
-  ...poll
-}: VantagePoll): StoredPoll {
-  return { ...poll, latencyMs: latencyUs === null ? null : latencyUs / 1000 }
+  const polls = await selectFirstPolls(query, endpointId, first, to, limit)
+  return polls.map(({ latencyUs, ...poll }) => ({ ...poll, latencyMs: latencyUs === null ? null : latencyUs / 1000 }))
 }
 
 /** Reads what the shared arithmetic will ask for, in one snapshot, and has it computed. */

@@ -1,6 +1,6 @@
 import type { UnixMs } from '../../core/time.ts'
 import type { StateRow } from '../history-tables.ts'
-import { MEASURED_COLUMNS, POLL_NUMBERS, type PollCells, rowOf, VERDICT_BITS } from '../poll-columns.ts'
+import { MEASURED_COLUMNS, POLL_NUMBERS, type PollCells, type PollRow, rowOf, VERDICT_BITS } from '../poll-columns.ts'
 import { bigintArray, bigints } from './arrays.ts'
 import type { Query } from './sessions.ts'
 
@@ -49,7 +49,8 @@ export async function selectPolls(
   from: number,
   to: number,
 ): Promise<VantagePoll[]> {
-  return readPolls(query, SELECT_POLLS, [bigints(endpointIds), from, to])
+  const rows = await query<(number | null)[]>(SELECT_POLLS, [bigints(endpointIds), from, to], { asArrays: true })
+  return rows.map((row) => pollOf(row as unknown as PollCells, row[IDS_FROM] as number, row[IDS_FROM + 1] as number))
 }
 
 /** The first polls of one endpoint in [from, to), in the order of time. */
@@ -59,13 +60,9 @@ export async function selectFirstPolls(
   from: number,
   to: number,
   limit: number,
-): Promise<VantagePoll[]> {
-  return readPolls(query, SELECT_FIRST_POLLS, [bigints([endpointId]), from, to, limit])
-}
-
-async function readPolls(query: Query, select: string, values: unknown[]): Promise<VantagePoll[]> {
-  const rows = await query<(number | null)[]>(select, values, { asArrays: true })
-  return rows.map((row) => pollOf(row as unknown as PollCells, row[IDS_FROM] as number, row[IDS_FROM + 1] as number))
+): Promise<PollRow[]> {
+  const rows = await query<PollCells>(SELECT_FIRST_POLLS, [bigints([endpointId]), from, to, limit], { asArrays: true })
+  return rows.map(rowOf)
 }
 
 /**

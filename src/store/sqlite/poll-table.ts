@@ -1,11 +1,9 @@
 import type Database from 'better-sqlite3'
 import type { UnixMs } from '../../core/time.ts'
-import { hold, holdsOf, type PollTable } from '../history-tables.ts'
-import { cursorsOf } from '../marks.ts'
+import { type HistoryTables, hold, holdsOf, type PollTable } from '../history-tables.ts'
 import { columnValues, POLL_COLUMNS, type PollCells, type PollRow, rowOf, VERDICT_BITS } from '../poll-columns.ts'
 import { SLOT_MS, slotOf } from '../resolution.ts'
 import type { PollsQuery, StoredPoll } from '../store.ts'
-import { createMarkReader } from './marks.ts'
 
 const COLUMNS = POLL_COLUMNS.join(', ')
 
@@ -108,20 +106,19 @@ export function createPollWriter(db: Database.Database) {
   }
 }
 
-export function createPollReader(db: Database.Database) {
-  const endpointIdOf = db.prepare('SELECT endpoint_id FROM endpoints WHERE name = ?').pluck()
-  const marks = createMarkReader(db)
-  const table = createPollTable(db)
-
+export function createPollReader(
+  { cursors, polls }: Pick<HistoryTables, 'cursors' | 'polls'>,
+  endpointIdOf: (name: string) => number | undefined,
+) {
   return ({ endpoint, from, to, limit }: PollsQuery): StoredPoll[] => {
-    const endpointId = endpointIdOf.get(endpoint)
-    if (typeof endpointId !== 'number') return []
-    const holds = table.holds(endpointId)
+    const endpointId = endpointIdOf(endpoint)
+    if (endpointId === undefined) return []
+    const holds = polls.holds(endpointId)
     const found: StoredPoll[] = []
     // Earlier slots are being deleted: some of their polls may be gone already.
-    const first = Math.max(slotOf(from), cursorsOf(marks()).rawFrom)
-    for (let slot = table.nextSlot(first); slot !== null && slot <= slotOf(to - 1); slot = table.nextSlot(slot + 1)) {
-      for (const { latencyUs, holdMs: _, ...poll } of table.inSlot(slot, endpointId, holds)) {
+    const first = Math.max(slotOf(from), cursors().rawFrom)
+    for (let slot = polls.nextSlot(first); slot !== null && slot <= slotOf(to - 1); slot = polls.nextSlot(slot + 1)) {
+      for (const { latencyUs, holdMs: _, ...poll } of polls.inSlot(slot, endpointId, holds)) {
         if (poll.at < from || poll.at >= to) continue
         if (found.length >= limit) return found
         found.push({ ...poll, latencyMs: latencyUs === null ? null : latencyUs / 1000 })

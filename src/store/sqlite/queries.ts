@@ -9,11 +9,12 @@ import { createRecordQueries } from './record-queries.ts'
 /** Each query reads one snapshot: in the middle of a roll-up, polls would be counted twice or not at all. */
 export function createQueries(db: Database.Database): QueryCalls {
   const tables = createHistoryTables(db)
-  const idOf = db.prepare('SELECT endpoint_id FROM endpoints WHERE name = ?').pluck()
+  const idByName = db.prepare('SELECT endpoint_id FROM endpoints WHERE name = ?').pluck()
+  const idOf = (name: string) => idByName.get(name) as number | undefined
   const ids = db.prepare('SELECT name, endpoint_id FROM endpoints').raw()
   return {
-    history: db.transaction(createHistoryReader(tables, (name) => idOf.get(name) as number | undefined)),
-    polls: db.transaction(createPollReader(db)),
+    history: db.transaction(createHistoryReader(tables, idOf)),
+    polls: db.transaction(createPollReader(tables, idOf)),
     availability: db.transaction(createAvailabilityReader(tables, () => ids.all() as [string, number][])),
     ...createRecordQueries(db),
   }
