@@ -8,15 +8,12 @@ setFlagsFromString('--heap-growing-percent=100')
 // Only this user may read what the process writes, such as the store and its backups.
 process.umask(0o077)
 
-// While the program loads, SIGHUP would end a daemon. It is sent again once the command has its own handler, if it has one.
-let hungUp = false
-const hangUp = () => {
-  hungUp = true
-}
-process.on('SIGHUP', hangUp)
+// While the program loads, SIGHUP would end a daemon, which reads its configuration later anyway.
+const ignore = () => undefined
+process.on('SIGHUP', ignore)
 const { run } = await import('./commands/run.ts')
+// Commands listen to signals at once.
 const status = run(process.argv.slice(2))
-process.off('SIGHUP', hangUp)
-if (hungUp) process.kill(process.pid, 'SIGHUP')
+process.off('SIGHUP', ignore)
 
 process.exitCode = await status
