@@ -136,9 +136,10 @@ export class HeightGuard {
       return 'more'
     }
     const { selector } = this.#network
+    const newest = selector.highestKnown(this.#shard) ?? -1
     // The endpoint had the block a moment ago, so it is a pool of nodes and another node may answer.
-    const isPool = this.tooLow?.fell === true || isAbsent
-    if (isPool && !this.#isRetried && (selector.highestKnown(this.#shard) ?? -1) < lowest + (isAbsent ? 1 : 0)) {
+    const isPool = isAbsent ? newest <= lowest : this.tooLow?.fell === true && newest < lowest
+    if (isPool && !this.#isRetried) {
       this.#isRetried = true
       return 'all'
     }
