@@ -1,6 +1,6 @@
 import type { Quorum } from '../core/cluster/merge.ts'
 import type { MergedStanding } from '../core/cluster/merge-standings.ts'
-import { type Vote, validUntil } from '../core/cluster/vote.ts'
+import { hasResult, type Vote, validUntil } from '../core/cluster/vote.ts'
 import type { Endpoint } from '../core/endpoint.ts'
 import type { Network } from '../core/network.ts'
 import type { UnixMs } from '../core/time.ts'
@@ -21,9 +21,8 @@ export function createVotes({ self, local, shown, standingOf, onMerged }: VotesD
   function putLocally(health: Health): void {
     const before = local.entry(health.endpoint.network, health.endpoint.name)
     if (before === undefined) return
-    const holds = health.validUntil > (health.lastPolledAt ?? 0)
-    const held = holds ? { ...health, validUntil: validUntil({ health }) } : health
-    local.put(held, verdictDiffers(before.health, held))
+    const shownHealth = hasResult({ health }) ? { ...health, validUntil: validUntil({ health }) } : health
+    local.put(shownHealth, verdictDiffers(before.health, shownHealth))
   }
 
   function readOne(voted: NetworkVotes, vote: StoredVote): void {

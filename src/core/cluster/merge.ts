@@ -2,7 +2,7 @@ import type { Endpoint } from '../endpoint.ts'
 import type { UnixMs } from '../time.ts'
 import { type Condition, type ConditionCode, severity, shardsOf, VERDICTS, type Verdict } from '../verdict/condition.ts'
 import { type Health, unpolled } from '../verdict/health.ts'
-import { type Place, placeOf, type Vote, validUntil } from './vote.ts'
+import { hasResult, type Place, placeOf, type Vote, validUntil } from './vote.ts'
 
 /**
  * What the votes of all vantages together say of an endpoint: the worst state that a quorum of the counted ones say or
@@ -65,11 +65,8 @@ function isNewer(a: Vote, b: Vote): boolean {
   return atA === atB ? a.member > b.member : atA > atB
 }
 
-/** A poll that failed by the vantage's own fault leaves nothing to count: it ends the validity of the one before. */
 function isCounted(vote: Vote, now: UnixMs): boolean {
-  const { verdict, lastPolledAt, validUntil: until } = vote.health
-  if (vote.isImpaired || verdict === null || lastPolledAt === null) return false
-  return until > lastPolledAt && now <= validUntil(vote)
+  return !vote.isImpaired && vote.health.verdict !== null && hasResult(vote) && now <= validUntil(vote)
 }
 
 function isAtLeast({ verdict }: { readonly verdict: Verdict | null }, limit: Verdict): boolean {

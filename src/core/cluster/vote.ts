@@ -72,6 +72,11 @@ export function voteHoldsMs(intervalMs: number): number {
   return 2 * intervalMs + TRAVELS_MS
 }
 
+/** Whether there is a result to count: a poll that failed by the vantage's own fault ends the validity of the one before. */
+export function hasResult({ health: { lastPolledAt, validUntil: until } }: Pick<Vote, 'health'>): boolean {
+  return lastPolledAt !== null && until > lastPolledAt
+}
+
 /** After this time the vote does not count: two intervals after its poll, and the time that it needs to arrive. */
 export function validUntil({ health }: Pick<Vote, 'health'>): UnixMs {
   return health.validUntil + TRAVELS_MS
