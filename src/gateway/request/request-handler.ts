@@ -253,11 +253,13 @@ function outcomeOf(reply: Reply, { signal }: AdmittedRequest): RequestOutcome {
 function overRateLimit({ rateLimiter }: Caller, count: number): GatewayError | null {
   if (rateLimiter === null) return null
   const { requests } = rateLimiter.limit
-  const isTooLarge = count > requests
-  const waitMs = isTooLarge ? 0 : rateLimiter.take(count - 1)
-  if (waitMs === 0 && !isTooLarge) return null
+  if (count <= requests) {
+    const waitMs = rateLimiter.take(count - 1)
+    if (waitMs === 0) return null
+    rateLimiter.giveBack(1)
+    return rateLimited(waitMs)
+  }
   rateLimiter.giveBack(1)
-  if (!isTooLarge) return rateLimited(waitMs)
   // Without a time: no wait helps.
   return gatewayError('rate-limited', `larger than the rate limit: a batch may hold at most ${requests} requests`)
 }
