@@ -1,7 +1,7 @@
 import type { CheckName, Endpoint } from '../core/endpoint.ts'
 import { checkOutcome, type PollResult } from '../core/poll-result.ts'
 import type { ChainEvent } from '../core/verdict/network-view.ts'
-import { newTally, type Tally } from '../state/board.ts'
+import { NO_RUN, newTally, type Tally } from '../state/board.ts'
 
 /** Counts the checks of a poll, for the endpoint and for its network. */
 export function countChecks(result: PollResult, tally: Tally, metrics: CheckMetrics): void {
@@ -29,8 +29,7 @@ export function countChecks(result: PollResult, tally: Tally, metrics: CheckMetr
 
 /** Another daemon polls the endpoint from now on: what this one found last says nothing of it any more. */
 export function forgetLatest({ checks }: Tally): void {
-  const latest = { consecutiveFailures: 0, lastRunAt: null, lastSuccessAt: null, lastDurationMs: null, lastOk: null }
-  for (const counts of checks.values()) Object.assign(counts, latest)
+  for (const counts of checks.values()) Object.assign(counts, NO_RUN)
 }
 
 export function countEvent(event: ChainEvent, tally: Tally): void {

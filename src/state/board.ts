@@ -267,10 +267,15 @@ function newCheckTally(): CheckTally {
     runs: 0,
     requests: 0,
     failures: null,
-    consecutiveFailures: 0,
-    lastRunAt: null,
-    lastSuccessAt: null,
-    lastDurationMs: null,
-    lastOk: null,
+    ...NO_RUN,
   }
 }
+
+/** What is known of the latest runs of a check if there were none. */
+export const NO_RUN = {
+  consecutiveFailures: 0,
+  lastRunAt: null,
+  lastSuccessAt: null,
+  lastDurationMs: null,
+  lastOk: null,
+} as const satisfies Partial<CheckTally>
