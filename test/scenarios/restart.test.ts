@@ -224,6 +224,28 @@ describe('kill -9', () => {
 
     expect(only(second.incidents()).closedAt).toBeGreaterThanOrEqual(startedAt)
   })
+
+  test('before the incident of a confirmed outage was stored loses nothing: it is known though the node is back', async () => {
+    const first = createStage()
+    await first.pass(5 * MINUTE)
+    const diedAt = first.clock.now()
+    first.set('ethereum/a', REFUSED)
+    await first.until(() => first.open().length > 0, MINUTE)
+    const { healths } = first.saved()
+    first.killed()
+    first.set('ethereum/a')
+
+    const startedAt = first.clock.now() + SECOND
+    const second = await startedAgain(first, { healths, incidents: [] }, SECOND, {})
+    await second.pass(MINUTE)
+
+    expect(only(second.incidents())).toMatchObject({
+      endpoint: 'a',
+      state: 'down',
+      openedAt: firstPoll(first, 'ethereum/a', diedAt),
+      closedAt: firstPoll(second, 'ethereum/a', startedAt - 1),
+    })
+  })
 })
 
 describe('flapping', () => {

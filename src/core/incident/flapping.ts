@@ -62,20 +62,19 @@ export function createClosedIncidents() {
   }
 }
 
-/** Outages that may recur, by network, the newest last. */
-export function createClosedOutages() {
+/** Closed incidents of several endpoints, by network, the newest last. */
+export function createClosedEvents() {
   const byNetwork = new Map<string, readonly Incident[]>()
   return {
     of: (network: string) => byNetwork.get(network) ?? [],
     forget: (network: string) => void byNetwork.delete(network),
     note(incident: Incident): void {
-      const { id, network, cause } = incident
-      if (cause !== 'outage') return
+      const { id, network } = incident
       const earlier = (byNetwork.get(network) ?? []).filter((one) => one.id !== id)
-      byNetwork.set(network, [...earlier, incident].slice(-MAX_CLOSED_OUTAGES))
+      byNetwork.set(network, [...earlier, incident].slice(-MAX_CLOSED_EVENTS))
     },
   }
 }
 
 /** For all hosts and providers of a network. */
-const MAX_CLOSED_OUTAGES = 10 * MAX_CLOSED
+const MAX_CLOSED_EVENTS = 10 * MAX_CLOSED

@@ -13,9 +13,9 @@ import {
   recoverIncident,
   reopenIncident,
 } from './endpoint-incident.ts'
-import { closedIncidentOf, createClosedIncidents, createClosedOutages, isRelatedTo } from './flapping.ts'
+import { closedIncidentOf, createClosedEvents, createClosedIncidents, isRelatedTo } from './flapping.ts'
 import type { Incident, IncidentSample } from './incident.ts'
-import { isOnlyOf, isPartOf } from './incident-changes.ts'
+import { isOnlyOf, isPartOf, wasPartOf } from './incident-changes.ts'
 import { createMaintenanceMemory } from './maintenance-memory.ts'
 import { beginEvent, continueEvent, endEvent, type NetworkEvent } from './network-event.ts'
 
@@ -81,7 +81,7 @@ export function createIncidentBook(): IncidentBook {
   /** By network, then by id: those of the whole network, and outages. */
   const networkWide = new Map<string, Map<string, Incident>>()
   const outages = new Map<string, Map<string, Incident>>()
-  const closedOutages = createClosedOutages()
+  const closedEvents = createClosedEvents()
   const closed = createClosedIncidents()
   const maintenance = createMaintenanceMemory()
 
@@ -117,7 +117,7 @@ export function createIncidentBook(): IncidentBook {
       const changed = inOrder.flatMap((incident) => {
         const key = keyOf(incident)
         if (incident.closedAt === null) return adopt(incident)
-        if (key === null) closedOutages.note(incident)
+        if (key === null) closedEvents.note(incident)
         else if (incident.absorbedBy === null) closed.note(key, incident)
         return NOTHING
       })
@@ -139,7 +139,8 @@ export function createIncidentBook(): IncidentBook {
         if (maintained !== null) maintenance.noteFailure(key, maintained, health.confirmation.badSince ?? health.since)
         if (isExcused) return NOTHING
         // Planned work that ended well is no incident, nor is what is left of a larger one.
-        if (isBack(health)) return NOTHING
+        const isLeft = wasPartOf(health, closedEvents.of(health.endpoint.network))
+        if (isBack(health) && (isLeft || beginningIn(health, at).plannedUntil !== null)) return NOTHING
         const begun = begin(health, verdict, at)
         open.set(key, begun)
         return [begun]
@@ -172,7 +173,7 @@ export function createIncidentBook(): IncidentBook {
           plannedUntil === null ? maintenance.beginningOf(key, since, now) : { openedAt: since, plannedUntil }
         const next =
           current === undefined
-            ? beginEvent(name, event, samples, beginning, now, closedOutages.of(name))
+            ? beginEvent(name, event, samples, beginning, now, closedEvents.of(name))
             : continueEvent(current, event, samples, now)
         if (next === current) continue
         openEvents.set(next.id, next)
@@ -185,7 +186,7 @@ export function createIncidentBook(): IncidentBook {
         if (end === null) continue
         mapOf(incident.cause).get(name)?.delete(incident.id)
         const recovered = endEvent(incident, end, samples)
-        closedOutages.note(recovered)
+        closedEvents.note(recovered)
         changed.push(recovered)
       }
       return changed
@@ -217,7 +218,7 @@ export function createIncidentBook(): IncidentBook {
         if (networks.has(name)) continue
         networkWide.delete(name)
         outages.delete(name)
-        closedOutages.forget(name)
+        closedEvents.forget(name)
       }
       closed.retain(endpoints)
       maintenance.retain((key) => endpoints.has(key) || networks.has(key.split(' ')[0] ?? ''), at)

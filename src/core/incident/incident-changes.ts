@@ -125,6 +125,16 @@ export function isPartOf(
   return begun.length > 0 && areOf(affectingState(conditions), begun)
 }
 
+/** Whether an endpoint was part of one of these closed events, which ended while it was unhealthy. */
+export function wasPartOf(health: Health, events: readonly Incident[]): boolean {
+  const { endpoint, since, confirmation } = health
+  const failedAt = confirmation.badSince ?? since
+  return events.some((event) => {
+    if (event.closedAt === null || event.closedAt < failedAt) return false
+    return event.cause === 'outage' ? event.affected.includes(endpoint.name) : isPartOf(health, [event])
+  })
+}
+
 /** Whether the incident of an endpoint is only a part of an event of the whole network. */
 export function isOnlyOf({ conditions }: Incident, event: Incident): boolean {
   return areOf(conditions.filter(isOpen), [event])

@@ -38,7 +38,7 @@ export interface NetworkEvent {
   readonly maintained: MaintenanceSpan | null
 }
 
-/** `closed`: closed outages of the network, the newest last. A flapping one is opened again under its id. */
+/** `closed`: closed events of the network, the newest last. A flapping one is opened again under its id. */
 export function beginEvent(
   network: string,
   event: NetworkEvent,
@@ -73,7 +73,7 @@ export function beginEvent(
 
 function isEarlierOutage(earlier: Incident, event: NetworkEvent, openedAt: UnixMs): boolean {
   const { intervalMs, provider, affected, code } = event
-  if (intervalMs === null || earlier.provider !== provider) return false
+  if (intervalMs === null || earlier.cause !== 'outage' || earlier.provider !== provider) return false
   const known = new Set(earlier.affected)
   return (
     affected.some((name) => known.has(name)) && isRecurrence(closedIncidentOf(earlier), [code], openedAt, intervalMs)
