@@ -163,7 +163,7 @@ export function createCluster(deps: ClusterDeps): Cluster {
     heardMsAgo: exchange.heardMsAgo,
     hearsOthers: exchange.hearsOthers,
 
-    report: () => reportOf(view, { ...self(), startedAt: 0, seenAt: clock.now() }, leaseMs, deps.storeStatus()),
+    report: () => reportOf({ view, isAway, self: self(), now: clock.now(), leaseMs, store: deps.storeStatus() }),
   }
 }
 
@@ -271,21 +271,24 @@ function impairedIn({ members }: ClusterView, self: string, isImpaired: boolean)
   return new Set(isImpaired ? [...others, self] : others)
 }
 
-function reportOf(view: ClusterView, self: MemberRow, leaseMs: number, store: ClusterReport['store']): ClusterReport {
-  const liveSince = self.seenAt - leaseMs
-  const members = [self, ...view.members.filter(({ id }) => id !== self.id)].map((member) => {
+interface Known {
+  readonly view: ClusterView
+  /** Whether the view is from before the database went away. */
+  readonly isAway: boolean
+  readonly self: LiveMember
+  readonly now: UnixMs
+  readonly leaseMs: number
+  readonly store: ClusterReport['store']
+}
+
+function reportOf({ view, isAway, self, now, leaseMs, store }: Known): ClusterReport {
+  const ours: MemberRow = { ...self, startedAt: 0, seenAt: now }
+  const wasLive = (seenAt: UnixMs) => isAway && seenAt > view.now - leaseMs
+  const members = [ours, ...view.members.filter(({ id }) => id !== self.id)].map((member) => {
     const { id, vantage, version, url, seenAt, networksDigest } = member
-    const isLive = seenAt > liveSince
-    return {
-      id,
-      vantage,
-      version,
-      url,
-      seenAt,
-      isLive,
-      isSelf: member === self,
-      differs: networksDigest !== self.networksDigest,
-    }
+    const isLive = seenAt > now - leaseMs || (wasLive(seenAt) ? null : false)
+    const differs = networksDigest !== self.networksDigest
+    return { id, vantage, version, url, seenAt, isLive, isSelf: member === ours, differs }
   })
   return { self: self.id, vantage: self.vantage, members: members.sort(byId), leases: view.leases, store }
 }

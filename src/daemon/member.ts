@@ -219,7 +219,7 @@ function join(parts: RoleParts, { id, url, settings, clock, local, shown, isConf
     notifier,
     isConfigured,
     isAgreed: () =>
-      isFirst(cluster.report()) && !cluster.report().members.some(({ isLive, differs }) => isLive && differs),
+      isFirst(cluster.report()) && !cluster.report().members.some(({ isLive, differs }) => isLive !== false && differs),
     clock,
     log,
   })
@@ -245,7 +245,7 @@ const RECORDS_NOTHING: IncidentRecorder = {
 
 /** One live member acts for all where one is enough. */
 function isFirst({ self, members }: ClusterReport): boolean {
-  return members.every(({ id, isLive }) => !isLive || id >= self)
+  return members.every(({ id, isLive }) => isLive === false || id >= self)
 }
 
 /** Gives the merged board the networks and counters of the local one; known endpoints keep what is shown of them. */

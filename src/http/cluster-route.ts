@@ -80,7 +80,7 @@ export function clusterNotice(report: ClusterReport | null, audience: Audience):
   return {
     vantage: report.vantage,
     own_view_since: timeOrNull(reachable ? null : since),
-    networks_differ: audience === 'private' && report.members.some(({ isLive, differs }) => isLive && differs),
+    networks_differ: audience === 'private' && report.members.some(({ isLive, differs }) => isLive === true && differs),
   }
 }
 

@@ -44,8 +44,8 @@ export const ClusterDetailsView = shape('ClusterDetails', {
   vantage: z.string(),
   members: z.array(
     MemberView.extend({
-      /** Heard within one lease. Others are listed for 24 hours. */
-      live: z.boolean(),
+      /** Heard within one lease; null if it was, and the database is away. Others are listed for 24 hours. */
+      live: z.boolean().nullable(),
       /** Whether its networks, endpoints or checks are others than ours. */
       differs: z.boolean(),
     }),

@@ -18,9 +18,11 @@ export function clusterLines(
     add('store_rows_refused_total', remote.rowsRefused)
   }
   if (report === null) return lines
-  const live = report.members.filter(({ isLive }) => isLive)
-  add('cluster_members', live.length)
-  add('cluster_networks_differ', live.filter(({ differs }) => differs).length)
+  if (report.members.every(({ isLive }) => isLive !== null)) {
+    const live = report.members.filter(({ isLive }) => isLive)
+    add('cluster_members', live.length)
+    add('cluster_networks_differ', live.filter(({ differs }) => differs).length)
+  }
   for (const { kind, vantage, network, expiresAt } of currentLeases(report, (name) => networks.includes(name))) {
     if (kind !== 'poll') continue
     const labels = `vantage="${labelValue(vantage)}",network="${labelValue(network)}"`

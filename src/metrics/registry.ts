@@ -232,10 +232,13 @@ export const METRICS = {
     [],
     'Rows that the database refused because another member had claimed their network when they were polled.',
   ),
-  cluster_members: gauge([], 'Live members of the cluster, this one included; absent for a daemon alone.'),
+  cluster_members: gauge(
+    [],
+    'Live members of the cluster, this one included; absent for a daemon alone, and while the database is away.',
+  ),
   cluster_networks_differ: gauge(
     [],
-    'Live members whose networks, endpoints or checks are others than ours; absent for a daemon alone.',
+    'Live members whose networks, endpoints or checks are others than ours; absent like the previous one.',
   ),
   cluster_lease_expiry_timestamp_seconds: gauge(
     ['vantage', 'network'],

@@ -239,6 +239,27 @@ describe('what members show', () => {
     ])
   })
 
+  test('a member that loses the database does not know whether others live, and calls only those gone that were before', async () => {
+    const { pass, member, setAway } = createWorld()
+    const [a, b, c] = [member('a', 'fra1'), member('b', 'nyc1'), member('c', 'sin1')]
+    const liveOf = (of: SimulatedMember) => of.cluster.report().members.map(({ isLive }) => isLive)
+    await pass(3000)
+    c.kill()
+    await pass(LEASE_MS + 2000)
+    expect(liveOf(a)).toEqual([true, true, false])
+
+    setAway(true)
+    await pass(LEASE_MS + 5000)
+
+    expect([liveOf(a), liveOf(b)]).toEqual([
+      [true, null, false],
+      [null, true, false],
+    ])
+    setAway(false)
+    await pass(4000)
+    expect(liveOf(a)).toEqual([true, true, false])
+  })
+
   test('a network that only some members monitor is polled by those, and each sees that the others differ', async () => {
     const { pass, member } = createWorld()
     const [a, b] = [member('a', 'fra1', { networks: ['n', 'o'] }), member('b', 'fra1', { networks: ['n', 'p'] })]

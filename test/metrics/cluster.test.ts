@@ -64,6 +64,14 @@ describe('a member of a cluster', () => {
     )
   })
 
+  test('counts no members while the database is away and nothing is known of the others', async () => {
+    const members = aClusterReport().members.map((one) => (one.isSelf ? one : { ...one, isLive: null }))
+
+    const lines = await linesOf({ cluster: () => aClusterReport({ members }) })
+
+    expect(lines.join()).not.toMatch(/cluster_members|cluster_networks_differ/)
+  })
+
   test('has no round trip while the database is away', async () => {
     const store = { reachable: false, since: 0, spoolRows: 0, lagMs: null }
 

@@ -201,6 +201,43 @@ describe('the observer page', () => {
     for (const cell of card.querySelectorAll('td[data-label]')) expect(partsOf(cell)).toHaveLength(1)
   })
 
+  test('calls no other member gone, and no lease of it expired, while only this one has lost the database', () => {
+    const of = draw(
+      ourselves({
+        cluster: {
+          vantage: 'fra1',
+          members: [
+            { ...MEMBER, id: 'fra-1', vantage: 'fra1', self: true },
+            { ...MEMBER, id: 'nyc-1', vantage: 'nyc1', live: null, seen_at: '2026-01-01T00:08:00.000Z' },
+          ],
+          leases: [
+            { ...LEASE, vantage: 'fra1', member: 'fra-1', expires_at: '2026-01-01T00:08:15.000Z' },
+            { ...LEASE, vantage: 'nyc1', member: 'nyc-1', expires_at: '2026-01-01T00:08:15.000Z' },
+          ],
+          keepers: [],
+          store: {
+            reachable: false,
+            since: '2026-01-01T00:08:01.000Z',
+            spool_rows: 0,
+            lag_seconds: null,
+            rows_refused: 0,
+          },
+        },
+      }),
+    )
+
+    const card = of.querySelector('[aria-labelledby=cluster]') as HTMLElement
+    expect(textsOf(card, 'tbody tr')).toEqual([
+      'fra-1 this one fra1 0.1.0 2 s ago live',
+      'nyc-1 nyc1 0.1.0 2 min ago not known',
+      'one polls from fra1 fra-1 not known 7',
+      'one polls from nyc1 nyc-1 not known 7',
+    ])
+    expect(card.querySelector('.besides')?.textContent).toBe(
+      'Members and leases as they were at 1 Jan 2026, 00:08:01 UTC, before the database was lost.',
+    )
+  })
+
   test('has no cluster for a daemon alone', () => {
     expect(draw(ourselves()).querySelector('[aria-labelledby=cluster]')).toBeNull()
   })

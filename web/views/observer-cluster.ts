@@ -1,5 +1,5 @@
 import type { ClusterDetailsView } from '../../src/http/wire-cluster.ts'
-import { ticking } from './endpoint-row.ts'
+import { exactTime, ticking } from './endpoint-row.ts'
 import { figures, fine } from './figures.ts'
 import { age, count, type Zone } from './format.ts'
 import { html, nothing, type TemplateResult } from './lit.ts'
@@ -16,6 +16,7 @@ export function clusterSection(of: ClusterDetailsView, toldMs: number, zone: Zon
     <section class="card wide" aria-labelledby="cluster">
       <h2 id="cluster">${WORDS.title} <small>${WORDS.here(of.vantage)}</small></h2>
       ${database(of.store, zone, nowMs)}
+      ${of.store.reachable ? nothing : html`<p class="besides">${WORDS.known} ${exactTime(of.store.since, zone)}${WORDS.lost}</p>`}
       ${members(of.members, zone, nowMs)}
       ${leases(of, toldMs)}
     </section>
@@ -60,7 +61,7 @@ function members(list: ClusterDetailsView['members'], zone: Zone, nowMs: number)
               <td data-label=${WORDS.place}>${vantage}</td>
               <td data-label=${WORDS.version}>${version}</td>
               <td class="n" data-label=${WORDS.heard}><span>${ticking(seenAt, zone, nowMs)} ${OBSERVER_WORDS.ago}</span></td>
-              <td data-label=${WORDS.standing}><span>${live ? WORDS.live : html`<b class="bad">${WORDS.gone}</b>`}${live && differs ? html`, <b class="bad">${WORDS.differs}</b>` : nothing}</span></td>
+              <td data-label=${WORDS.standing}><span>${live === null ? WORDS.notKnown : live ? WORDS.live : html`<b class="bad">${WORDS.gone}</b>`}${live && differs ? html`, <b class="bad">${WORDS.differs}</b>` : nothing}</span></td>
             </tr>`,
           )}
         </tbody>
@@ -69,7 +70,7 @@ function members(list: ClusterDetailsView['members'], zone: Zone, nowMs: number)
   `
 }
 
-function leases({ leases: polls, keepers }: ClusterDetailsView, toldMs: number): TemplateResult {
+function leases({ leases: polls, keepers, store }: ClusterDetailsView, toldMs: number): TemplateResult {
   return html`
     <div class="scroll" tabindex="0" role="region" aria-label=${WORDS.leases}>
       <table class="data">
@@ -83,8 +84,8 @@ function leases({ leases: polls, keepers }: ClusterDetailsView, toldMs: number):
           </tr>
         </thead>
         <tbody>
-          ${polls.map((lease) => leaseRow(lease, WORDS.polls(lease.vantage), toldMs))}
-          ${keepers.map((lease) => leaseRow(lease, WORDS.keeps, toldMs))}
+          ${polls.map((lease) => leaseRow(lease, WORDS.polls(lease.vantage), toldMs, store.reachable))}
+          ${keepers.map((lease) => leaseRow(lease, WORDS.keeps, toldMs, store.reachable))}
         </tbody>
       </table>
     </div>
@@ -93,13 +94,20 @@ function leases({ leases: polls, keepers }: ClusterDetailsView, toldMs: number):
 
 type Lease = ClusterDetailsView['keepers'][number]
 
-function leaseRow({ network, member, token, expires_at: until }: Lease, task: string, toldMs: number): TemplateResult {
+function leaseRow(
+  { network, member, token, expires_at: until }: Lease,
+  task: string,
+  toldMs: number,
+  isKnown: boolean,
+): TemplateResult {
   const left = (Date.parse(until) - toldMs) / 1000
+  // Its holder may have renewed it, where only this member cannot reach the database.
+  const over = isKnown || member === null ? html`<b class="bad">${WORDS.expired}</b>` : WORDS.notKnown
   return html`<tr>
     <th scope="row">${network}</th>
     <td data-label=${WORDS.task}>${task}</td>
     <td data-label=${WORDS.member}>${member ?? html`<b class="bad">${WORDS.noMember}</b>`}</td>
-    <td class="n" data-label=${WORDS.left}>${left > 0 ? age(left) : html`<b class="bad">${WORDS.expired}</b>`}</td>
+    <td class="n" data-label=${WORDS.left}>${left > 0 ? age(left) : over}</td>
     <td class="n" data-label=${WORDS.token}>${count(token)}</td>
   </tr>`
 }

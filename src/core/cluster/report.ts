@@ -26,8 +26,8 @@ export interface ClusterMember {
   /** Of its page. */
   readonly url: string | null
   readonly seenAt: UnixMs
-  /** Heard within one lease. */
-  readonly isLive: boolean
+  /** Heard within one lease; `null` if it was when the database could last be reached, and nothing is known since. */
+  readonly isLive: boolean | null
   readonly isSelf: boolean
   /** Whether its networks are others than ours. */
   readonly differs: boolean
