@@ -25,7 +25,7 @@ export function registerNotifications(app: App, deps: NotificationDeps): void {
 export async function notificationsView({ notifier, store, clock }: NotificationDeps): Promise<NotificationsView> {
   const now = clock.now()
   const stored = await store.notifications({ about: 'latest', limit: LATEST })
-  const { channels, waiting, heartbeat } = notifier.status()
+  const { member, channels, waiting, heartbeat } = notifier.status()
   const latest = newest(
     stored.flatMap(({ value }) => readNotification(value) ?? []),
     waiting,
@@ -33,6 +33,7 @@ export async function notificationsView({ notifier, store, clock }: Notification
   const oldest = waiting.reduce((first, { createdAt }) => Math.min(first, createdAt), now)
   return {
     generated_at: time(now),
+    ...(member === undefined ? {} : { member }),
     channels: channels.map(({ name, type, failing, lastSentAt, lastFailedAt, lastError, results }) => ({
       name,
       type,
@@ -81,12 +82,15 @@ function newest<N extends Delivery>(stored: readonly N[], waiting: readonly N[])
 
 function deliveryView(notification: Notification): DeliveryView {
   const { id, channel, type, subject, report, createdAt, attempts, error } = notification
+  const own = report === null ? ownSubjectOf(subject) : null
+  const member = own?.member ?? null
   return {
     id,
     channel,
     type,
     incident: report === null ? null : subject,
-    network: report === null ? (ownSubjectOf(subject)?.network ?? null) : report.network,
+    ...(member === null ? {} : { member }),
+    network: report === null ? (own?.network ?? null) : report.network,
     endpoint: report?.endpoint ?? null,
     created_at: time(createdAt),
     sent_at: sentAt(notification),

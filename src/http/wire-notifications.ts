@@ -22,6 +22,8 @@ export const DeliveryView = shape('NotificationDelivery', {
   type: MessageType,
   /** Null for messages about Heartline itself. */
   incident: z.string().nullable(),
+  /** The member of a cluster that a message about Heartline itself is about. */
+  member: z.string().optional(),
   /** Of the incident, or for which the gateway has no endpoint. */
   network: z.string().nullable(),
   endpoint: z.string().nullable(),
@@ -50,13 +52,15 @@ export type ChannelView = z.infer<typeof ChannelView>
 
 export const NotificationsView = shape('Notifications', {
   generated_at: Time,
+  /** The member of a cluster that answers, and that has sent or is to send what `channels` and `queue` count. */
+  member: z.string().optional(),
   channels: z.array(ChannelView),
   queue: Count,
   /** Age of the oldest one that waits; 0 if none does. */
   oldest_seconds: Seconds,
   /** Null without `notify.heartbeat`. */
   heartbeat: z.object({ last_sent_at: Time.nullable(), last_error: z.string().nullable() }).nullable(),
-  /** The latest ones, newest first. */
+  /** The latest ones, newest first; those of all members. */
   deliveries: z.array(DeliveryView),
 })
 export type NotificationsView = z.infer<typeof NotificationsView>

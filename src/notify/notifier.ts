@@ -52,6 +52,8 @@ export interface Notifier {
 }
 
 export interface NotifierStatus {
+  /** Which of several daemons with one store it is of. */
+  readonly member?: string | undefined
   readonly channels: readonly ChannelStatus[]
   /** What waits, in no order. */
   readonly waiting: readonly Notification[]
@@ -200,6 +202,7 @@ export function createNotifier(deps: NotifierDeps): Notifier {
     },
 
     status: () => ({
+      member,
       channels: [...lines].map(([name, { channel, sender, results }]) => ({
         name,
         type: channel.settings.target.type,

@@ -120,3 +120,33 @@ test('/api/v1/notifications has channels, queue and deliveries, newest first, an
     error: 'timed out',
   })
 })
+
+test('a member of a cluster says that queue and counters are its own, and whose a message about Heartline is', async () => {
+  const own = { report: null, text: 'trouble', type: 'heartline.impaired' } as const
+  const values = [
+    notification('1', { ...own, subject: 'k1-heartline.fra1.host.9780' }),
+    notification('2', { ...own, subject: 'k2-net-gateway.nyc1.host.9780', createdAt: START + 11_000 }),
+    notification('3', { createdAt: START + 12_000 }),
+  ]
+  const channel = { type: 'slack', failing: false, lastSentAt: null, lastFailedAt: null, lastError: null }
+  const results = { sent: 0, retried: 0, rejected: 0, expired: 0 }
+  const status = { channels: [{ name: 'ops', ...channel, results }], waiting: [], heartbeat: null }
+  const { server } = setUp({
+    store: { notifications: async () => values.map(record) },
+    notifier: { status: () => ({ ...status, member: 'fra1.host.9780' }) },
+  })
+  onTestFinished(() => server.close())
+
+  const { member, deliveries } = NotificationsView.strict().parse((await server.inject('/api/v1/notifications')).json())
+  const { body: page } = await server.inject('/notifications')
+
+  expect(member).toBe('fra1.host.9780')
+  expect(deliveries.map((one) => [one.member, one.network])).toEqual([
+    [undefined, DOWN.network],
+    ['nyc1.host.9780', 'net'],
+    ['fra1.host.9780', null],
+  ])
+  expect(page).toContain('those of this member, fra1.host.9780')
+  expect(page).toContain('>Heartline of fra1.host.9780<')
+  expect(page).toContain('>gateway of nyc1.host.9780 for net<')
+})

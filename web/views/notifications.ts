@@ -40,11 +40,12 @@ function off(): TemplateResult {
 }
 
 function draw({ data, status, route, settings: { zone } }: Model<Data>): TemplateResult {
-  const { channels, deliveries, silences, queue, oldest_seconds: oldest } = data
+  const { member, channels, deliveries, silences, queue, oldest_seconds: oldest } = data
   return html`
     <header class="subject">
       <h1 tabindex="-1">${NOTIFICATION_WORDS.title}</h1>
       <p>${NOTIFICATION_WORDS.queue(queue, oldest)}</p>
+      ${member === undefined ? nothing : html`<p class="quiet">${NOTIFICATION_WORDS.ofMember(member)}</p>`}
       ${heartbeat(data, zone)}
     </header>
     <div class="sheet">
@@ -125,6 +126,7 @@ function deliveryTable(deliveries: readonly DeliveryView[], zone: Zone): Templat
               channel,
               type,
               incident,
+              member,
               network,
               endpoint,
               created_at: at,
@@ -135,7 +137,7 @@ function deliveryTable(deliveries: readonly DeliveryView[], zone: Zone): Templat
               <td data-label=${NOTIFICATION_WORDS.time}>${exactTime(sentAt ?? at, zone)}</td>
               <th scope="row">${channel}</th>
               <td data-label=${NOTIFICATION_WORDS.message}>${NOTIFICATION_WORDS.types[type]}</td>
-              <td data-label=${NOTIFICATION_WORDS.about}>${incident === null ? NOTIFICATION_WORDS.itself(network) : html`<a href=${incidentPath(incident)}>${endpoint === null ? network : `${network}/${endpoint}`}</a>`}</td>
+              <td data-label=${NOTIFICATION_WORDS.about}>${incident === null ? NOTIFICATION_WORDS.itself(network, member) : html`<a href=${incidentPath(incident)}>${endpoint === null ? network : `${network}/${endpoint}`}</a>`}</td>
               <td data-label=${NOTIFICATION_WORDS.result}><span>${result === null ? NOTIFICATION_WORDS.pending : NOTIFICATION_WORDS.results[result]}${error === null ? nothing : html`<br /><small>${error}</small>`}</span></td>
             </tr>`,
           )}

@@ -38,7 +38,12 @@ export const NOTIFICATION_WORDS = {
   message: 'Message',
   about: 'About',
   result: 'Result',
-  itself: (network: string | null) => (network === null ? 'Heartline' : `gateway for ${network}`),
+  itself(network: string | null, member: string | undefined): string {
+    const of = member === undefined ? '' : ` of ${member}`
+    return network === null ? `Heartline${of}` : `gateway${of} for ${network}`
+  },
+  ofMember: (member: string) =>
+    `Queue, heartbeat and channels are those of this member, ${member}. The latest messages are those of all members.`,
   told: 'Notifications',
   types: {
     'incident.opened': 'opened',
