@@ -27,6 +27,7 @@ export function historyBucketView(bucket: HistoryBucket): HistoryBucketView {
 export function pollView(poll: StoredPoll): PollView {
   return {
     at: time(poll.at),
+    vantage: poll.vantage ?? null,
     state: poll.state,
     latency_seconds: seconds(poll.latencyMs),
     height: poll.height,

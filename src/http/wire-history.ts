@@ -35,6 +35,8 @@ export type HistoryView = z.infer<typeof HistoryView>
 /** One stored poll. Its state includes later confirmations. */
 export const PollView = shape('Poll', {
   at: Time,
+  /** The place of a cluster that made it; null for a daemon alone. */
+  vantage: z.string().nullable(),
   state: z.enum(['up', 'degraded', 'down', 'unknown']),
   latency_seconds: Seconds.nullable(),
   height: Count.nullable(),

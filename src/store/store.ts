@@ -143,8 +143,8 @@ export interface HistoryQuery {
   readonly stepMs: number
 }
 
-/** A poll as it is stored now: its state may have been amended. */
-export type StoredPoll = Omit<PollRecord, 'endpoint'>
+/** A poll as it is stored now: its state may have been amended. `vantage`: the place of a cluster that made it. */
+export type StoredPoll = Omit<PollRecord, 'endpoint'> & { readonly vantage?: string | undefined }
 
 export interface PollsQuery {
   readonly endpoint: EndpointKey

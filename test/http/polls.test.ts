@@ -42,6 +42,7 @@ describe('…/polls', () => {
     expect(Date.parse(view.next_from ?? '')).toBe(clock.now() - 3_600_000 + 2_000_000)
     expect(view.polls[1]).toMatchObject({
       state: 'up',
+      vantage: null,
       latency_seconds: 0.0125,
       height: 1001,
       heartbeat_lag_seconds: 1.5,
@@ -51,6 +52,16 @@ describe('…/polls', () => {
     )
     expect(rest.polls).toHaveLength(1600)
     expect(rest.next_from).toBeNull()
+  })
+
+  test('says from which place of a cluster each poll was made', async () => {
+    const [poll] = await everySecond().polls({ endpoint: 'avalanche/own-1', from: 0, to: 1000, limit: 1 })
+    const polls = async () => ['fra1', 'nyc1'].flatMap((vantage) => (poll === undefined ? [] : { ...poll, vantage }))
+    const { server } = setUp({ store: { polls } })
+
+    const view = PollsView.strict().parse((await server.inject(URL)).json())
+
+    expect(view.polls.map(({ vantage }) => vantage)).toEqual(['fra1', 'nyc1'])
   })
 
   test.each(['from=5&to=5', 'from=0&to=90000', 'from=x', 'step=5'])('rejects %s', async (query) => {

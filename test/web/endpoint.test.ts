@@ -36,7 +36,7 @@ function aBucket(startMs: number, lasted: Partial<HistoryBucketView>, over: Part
 function aPoll(atMs: number, over: Partial<PollView> = {}): PollView {
   const measured = { latency_seconds: 0.012, height: 1000, lag_blocks: 0 }
   const rest = { heartbeat_lag_seconds: null, contiguous_failures: null, failure: null }
-  return { at: new Date(atMs).toISOString(), state: 'up', ...measured, ...rest, ...over }
+  return { at: new Date(atMs).toISOString(), vantage: null, state: 'up', ...measured, ...rest, ...over }
 }
 
 const RULES: RulesView = {

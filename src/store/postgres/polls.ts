@@ -60,9 +60,13 @@ export async function selectFirstPolls(
   from: number,
   to: number,
   limit: number,
-): Promise<PollRow[]> {
-  const rows = await query<PollCells>(SELECT_FIRST_POLLS, [bigints([endpointId]), from, to, limit], { asArrays: true })
-  return rows.map(rowOf)
+): Promise<(PollRow & { readonly vantage: string | undefined })[]> {
+  const values = [bigints([endpointId]), from, to, limit]
+  const rows = await query<(number | string | null)[]>(SELECT_FIRST_POLLS, values, { asArrays: true })
+  return rows.map((row) => {
+    const vantage = (row[IDS_FROM] ?? undefined) as string | undefined
+    return { ...rowOf(row as unknown as PollCells), vantage }
+  })
 }
 
 /**
@@ -101,11 +105,12 @@ const NOT_MEASURED = MEASURED_COLUMNS.map(() => null)
 
 const wanted = (vantages: string) => `endpoint_id = ANY ($1::bigint[]) AND vantage_id = ANY (${vantages}::smallint[])
   AND at_ms >= $2 AND at_ms < $3`
-const selectFrom = (vantages: string) => `
-  SELECT 0::bigint, at_ms, outcome, ${MEASURED_COLUMNS.join(', ')}, endpoint_id, vantage_id FROM polls
-  WHERE ${wanted(vantages)} ORDER BY at_ms`
-const SELECT_POLLS = selectFrom(VANTAGES)
-const SELECT_FIRST_POLLS = `${selectFrom(PLACES)} LIMIT $4`
+const CELLS = `0::bigint, at_ms, outcome, ${MEASURED_COLUMNS.join(', ')}`
+const SELECT_POLLS = `
+  SELECT ${CELLS}, endpoint_id, vantage_id FROM polls WHERE ${wanted(VANTAGES)} ORDER BY at_ms`
+const SELECT_FIRST_POLLS = `
+  SELECT ${CELLS}, vantages.name FROM polls LEFT JOIN vantages USING (vantage_id)
+  WHERE ${wanted(PLACES)} ORDER BY at_ms LIMIT $4`
 const SELECT_STATES = `
   SELECT min(at_ms), max(at_ms), state, endpoint_id
   FROM (

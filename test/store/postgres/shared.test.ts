@@ -104,7 +104,14 @@ describe.skipIf(skip)('a store that several daemons share', () => {
     expect(await nyc.store.history(QUERY)).toMatchObject([expected])
     expect(await nyc.store.run('roll-up', BASE + 2 * 3_600_000)).toBe(true)
     expect(await fra.store.history(QUERY)).toMatchObject([expected])
-    expect(await fra.store.polls({ ...QUERY, limit: 5 })).toHaveLength(5)
+    const polls = await fra.store.polls({ ...QUERY, limit: 5 })
+    expect(polls.map(({ state, vantage }) => `${state} from ${vantage}`)).toEqual([
+      'down from fra1',
+      'up from nyc1',
+      'down from fra1',
+      'up from nyc1',
+      'down from fra1',
+    ])
     expect((await fra.store.availability([ENDPOINT], BASE + MINUTE_MS)).get(ENDPOINT)?.['24h'].ratio).toBe(1)
   })
 
