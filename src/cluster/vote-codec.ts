@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { type NetworkVote, type Turns, turnsAfter } from '../core/cluster/vote.ts'
+import type { NetworkVote, Turns } from '../core/cluster/vote.ts'
 import type { Endpoint } from '../core/endpoint.ts'
 import { CONSENSUS_STATES, MAX_CHECKS } from '../core/poll-result.ts'
 import { CONDITION_CODES, VERDICTS } from '../core/verdict/condition.ts'
@@ -41,7 +41,7 @@ export function readHealth(value: unknown, endpoint: Endpoint): { health: Health
   if (!parsed.success) return null
   const said = parsed.data
   const { verdict, since, recent = NONE } = said
-  const turns = said.turns ?? turnsAfter(null, said)
+  const turns = said.turns ?? { down: since, up: since }
   const isBad = verdict !== null && verdict !== 'up'
   const health: Health = {
     endpoint,
@@ -154,7 +154,7 @@ const StoredHealth = z.object({
   clockSkewMs: z.number().nullable(),
   tlsNotAfter: Time.nullable(),
   laggingShards: z.array(ShardNumber).max(MOST_SHARDS),
-  turns: z.object({ down: Time, up: Time }).optional(),
+  turns: z.object({ down: Time, up: Time, first: Time.optional() }).optional(),
   recent: z
     .array(z.object({ at: Time, verdict: z.enum(VERDICTS) }))
     .max(MOST_POLLS)

@@ -135,6 +135,29 @@ describe('the merged state', () => {
     expect(health.since).toBe(300_000)
   })
 
+  test.each([
+    ['up', ['up', 'up'], 'up'],
+    ['partly down', ['down', 'up'], 'up'],
+    ['down', ['down', 'down'], 'up'],
+    ['degraded', ['degraded', 'degraded'], 'degraded'],
+  ] as const)('the state %s began before another place joined in that did not change it', (_, [a, b], joined) => {
+    const joinedAt = { turns: { down: 950_000, up: 950_000, first: 950_000 } }
+    const before = [said('fra1', a, 900_000), said('nyc1', b, 800_000)]
+
+    const { health } = mergeVotes(VOTED, before, 'majority', NOW)
+    const after = mergeVotes(VOTED, [...before, said('sin1', joined, 950_000, joinedAt)], 'majority', NOW).health
+
+    expect(health.since).toBe(900_000)
+    expect([after.verdict, after.since]).toEqual([health.verdict, health.since])
+  })
+
+  test('a place that joins in and changes the state begins it', () => {
+    const joinedAt = { turns: { down: 950_000, up: 950_000, first: 950_000 } }
+    const votes = [said('fra1', 'up', 900_000), said('nyc1', 'up', 800_000), said('sin1', 'down', 950_000, joinedAt)]
+
+    expect(mergeVotes(VOTED, votes, 'majority', NOW).health).toMatchObject({ verdict: 'degraded', since: 950_000 })
+  })
+
   test('heads are those of the latest poll of the places that say the state', () => {
     const at = (height: number) => [
       {
@@ -163,16 +186,16 @@ describe('the merged state', () => {
 })
 
 describe('turns', () => {
-  const turns = { down: 10, up: 20 }
+  const turns = { down: 10, up: 20, first: 5 }
 
   test.each([
-    ['up', 'degraded', { down: 10, up: 99 }],
-    ['up', 'down', { down: 99, up: 99 }],
-    ['degraded', 'down', { down: 99, up: 20 }],
-    ['down', 'degraded', { down: 99, up: 20 }],
-    ['down', 'up', { down: 99, up: 99 }],
-    ['down', 'down', { down: 10, up: 20 }],
-    [null, 'down', { down: 99, up: 99 }],
+    ['up', 'degraded', { down: 10, up: 99, first: 5 }],
+    ['up', 'down', { down: 99, up: 99, first: 5 }],
+    ['degraded', 'down', { down: 99, up: 20, first: 5 }],
+    ['down', 'degraded', { down: 99, up: 20, first: 5 }],
+    ['down', 'up', { down: 99, up: 99, first: 5 }],
+    ['down', 'down', { down: 10, up: 20, first: 5 }],
+    [null, 'down', { down: 99, up: 99, first: 99 }],
   ] as const)('from %s to %s', (before, verdict, expected) => {
     expect(turnsAfter({ verdict: before, turns }, { verdict, since: 99 })).toEqual(expected)
   })

@@ -25,7 +25,7 @@ export function mergeVotes(endpoint: Endpoint, votes: readonly Vote[], quorum: Q
     needed,
   )
   const said = counted.filter(({ health }) => (state === 'up' ? health.verdict === 'up' : isAtLeast(health, state)))
-  return { health: mergedHealth(endpoint, counted, needed, state), confirmedBy: said.length, places }
+  return { health: mergedHealth(endpoint, counted, quorum, state), confirmedBy: said.length, places }
 }
 
 /** How many of the counted vantages must agree: more than half of them, but at least two if there are two; or a number. */
@@ -79,11 +79,21 @@ function stateOf(verdicts: readonly (Verdict | null)[], needed: number): Verdict
   return count('down') > 0 || count('degraded') >= needed ? 'degraded' : 'up'
 }
 
+/** When this state began. Vantages that had their first verdict then, without changing it, only joined in. */
+function sinceOf(counted: readonly Vote[], quorum: Quorum, state: Verdict): UnixMs {
+  const since = reachedAt(counted, neededOf(quorum, counted.length), state)
+  const earlier = counted.filter(({ turns }) => (turns.first ?? Number.NEGATIVE_INFINITY) < since)
+  if (earlier.length === 0 || earlier.length === counted.length) return since
+  const verdicts = earlier.map(({ health }) => health.verdict)
+  const wasSame = stateOf(verdicts, neededOf(quorum, earlier.length)) === state
+  return wasSame ? Math.min(since, sinceOf(earlier, quorum, state)) : since
+}
+
 /**
  * When the counted vantages came to this state. Each limit was crossed when the last vantage that the quorum needed
  * crossed it; `up` also needs the last `down` to be over.
  */
-function sinceOf(counted: readonly Vote[], needed: number, state: Verdict): UnixMs {
+function reachedAt(counted: readonly Vote[], needed: number, state: Verdict): UnixMs {
   const notDowns = turnsOf(counted, 'down', false)
   const toPrevent = counted.length - needed + 1
   switch (state) {
@@ -109,8 +119,9 @@ function turnsOf(counted: readonly Vote[], limit: 'down' | 'up', isBad: boolean)
 }
 
 /** `counted` are two or more. */
-function mergedHealth(endpoint: Endpoint, counted: readonly Vote[], needed: number, state: Verdict): Health {
-  const since = sinceOf(counted, needed, state)
+function mergedHealth(endpoint: Endpoint, counted: readonly Vote[], quorum: Quorum, state: Verdict): Health {
+  const needed = neededOf(quorum, counted.length)
+  const since = sinceOf(counted, quorum, state)
   const same = counted.filter(({ health }) => health.verdict === state)
   // In a partial outage, the values are of the places that still reach the endpoint.
   const alike = same.length > 0 ? same : counted.filter(({ health }) => health.verdict !== 'down')

@@ -24,6 +24,8 @@ export interface Turns {
   readonly down: UnixMs
   /** Since when it is up, or not up. */
   readonly up: UnixMs
+  /** When the vantage first had a verdict; missing in votes of versions that did not note it. */
+  readonly first?: UnixMs | undefined
 }
 
 /** What a vantage says of a whole network. */
@@ -56,12 +58,12 @@ export function turnsAfter(
   before: { readonly verdict: Health['verdict']; readonly turns: Turns } | null,
   { verdict, since }: Pick<Health, 'verdict' | 'since'>,
 ): Turns {
-  if (before === null || before.verdict === null || verdict === null) return { down: since, up: since }
+  if (before === null || before.verdict === null || verdict === null) return { down: since, up: since, first: since }
   if (before.verdict === verdict) return before.turns
-  const { down, up } = before.turns
+  const { down, up, first } = before.turns
   const crossed = (limit: 'degraded' | 'down') =>
     severity(verdict) >= severity(limit) !== severity(before.verdict ?? 'up') >= severity(limit)
-  return { down: crossed('down') ? since : down, up: crossed('degraded') ? since : up }
+  return { down: crossed('down') ? since : down, up: crossed('degraded') ? since : up, first }
 }
 
 /** A vote takes a second to be written and a second to be read. */
