@@ -57,7 +57,7 @@ export function createGatewayWatch({ clock, traffic, member }: GatewayWatchDeps)
     if (one.fineSince === null || mono - one.fineSince < ENDS_AFTER_MS * 2 ** one.relapses) return []
     one.told = null
     one.endedAt = mono
-    const lasted = humanDuration(Math.max(0, clock.now() - told.at))
+    const lasted = humanDuration(Math.max(0, clock.now() - (mono - one.fineSince) - told.at))
     return [ownState(told.id, false, `${speaker}: network ${network} has an endpoint again after ${lasted}`)]
   }
 

@@ -1,6 +1,6 @@
 import type { Clock } from '../clock.ts'
 import { humanDuration, type UnixMs } from '../core/time.ts'
-import type { Notification } from './notification.ts'
+import { type Notification, ownSubjectOf } from './notification.ts'
 import type { SubjectState } from './subject-state.ts'
 
 /** Trouble that passes within this time is not told. */
@@ -31,11 +31,11 @@ export function createImpairmentWatch({ clock, trouble, polls, member }: Impairm
     return firstRoundDone && lateMs === 0 && trouble().length === 0
   }
 
-  /** Whether it has lasted for this long. */
-  function lasts(isOtherwise: boolean, forMs: number): boolean {
+  /** For how long it has been otherwise. */
+  function lasted(isOtherwise: boolean): number {
     const mono = clock.monotonic()
     otherwiseSince = isOtherwise ? (otherwiseSince ?? mono) : null
-    return otherwiseSince !== null && mono - otherwiseSince >= forMs
+    return otherwiseSince === null ? 0 : mono - otherwiseSince
   }
 
   return {
@@ -46,7 +46,7 @@ export function createImpairmentWatch({ clock, trouble, polls, member }: Impairm
     restore(latest: readonly Notification[]): void {
       const last = latest.at(-1)
       if (last?.type !== 'heartline.impaired') return
-      current = { id: last.subject, at: last.createdAt, text: last.text }
+      current = { id: last.subject, at: ownSubjectOf(last.subject)?.at ?? last.createdAt, text: last.text }
     },
 
     /** `null` unless it has just begun or ended. Call it every second. */
@@ -54,18 +54,21 @@ export function createImpairmentWatch({ clock, trouble, polls, member }: Impairm
       const reasons = reasonsNow()
       const now = clock.now()
       if (current === null) {
-        if (!lasts(reasons.length > 0, BEGINS_AFTER_MS)) return null
+        const badMs = lasted(reasons.length > 0)
+        if (badMs < BEGINS_AFTER_MS) return null
         otherwiseSince = null
-        current = { id: `${now.toString(36)}${suffix}`, at: now, text: `${prefix}${reasons.join('; ')}` }
+        const at = Math.round(now - badMs)
+        current = { id: `${at.toString(36)}${suffix}`, at, text: `${prefix}${reasons.join('; ')}` }
         return ownState(current.id, true, current.text)
       }
-      if (!lasts(reasons.length === 0 && works(), ENDS_AFTER_MS)) return null
+      const goodMs = lasted(reasons.length === 0 && works())
+      if (goodMs < ENDS_AFTER_MS) return null
       otherwiseSince = null
       const { id, at, text } = current
       current = null
-      const lasted = humanDuration(Math.max(0, now - at))
+      const badFor = humanDuration(Math.max(0, now - goodMs - at))
       const why = text.startsWith(prefix) ? text.slice(prefix.length) : text
-      return ownState(id, false, `${speaker} has recovered after ${lasted} (was impaired: ${why})`)
+      return ownState(id, false, `${speaker} has recovered after ${badFor} (was impaired: ${why})`)
     },
 
     works,

@@ -55,7 +55,7 @@ test('a network without an endpoint is reported once requests were rejected for 
   state.hasEndpoint = true
 
   expect(await seconds(30, 0)).toEqual([])
-  expect(await seconds(2, 0)).toEqual(['gateway: network ethereum has an endpoint again after 36 s'])
+  expect(await seconds(2, 0)).toEqual(['gateway: network ethereum has an endpoint again after 6 s'])
   expect(told()).toEqual([])
 })
 
@@ -151,8 +151,11 @@ test('a restart continues what was reported, since when it began, and each daemo
   after.watch.restore([stored])
 
   expect(after.told()).toEqual([text])
+  after.state.hasEndpoint = false
+  await after.seconds(8, 0)
+  after.state.hasEndpoint = true
   expect(await after.seconds(32, 0)).toEqual([
-    'gateway of fra.host-1.8080: network ethereum has an endpoint again after 29 s',
+    'gateway of fra.host-1.8080: network ethereum has an endpoint again after 7 s',
   ])
 })
 

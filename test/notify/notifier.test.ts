@@ -481,6 +481,7 @@ test('Heartline is impaired only after some seconds of trouble, and recovered on
   await arrived(made, sink, 2)
 
   expect(types()).toEqual(['heartline.impaired', 'heartline.recovered'])
+  expect(messagesOf(sink)[1].data.text).toContain('has recovered after 61 s (was impaired: ')
 })
 
 test('which of several daemons is impaired is in its messages, also after a restart', async () => {

@@ -125,7 +125,7 @@ test('the channels of a route with `gateway: true` hear once that a network has 
 
   expect(told).toEqual([
     `ops heartline.impaired ${TOLD}`,
-    'ops heartline.recovered gateway: network ethereum has an endpoint again after 2.5 min',
+    'ops heartline.recovered gateway: network ethereum has an endpoint again after 2 min',
   ])
 })
 
