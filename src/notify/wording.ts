@@ -102,6 +102,9 @@ function headlineOf(report: Report, type: MessageType, saysBoth: boolean): strin
   const reason = reasonOf(report)
   const because = reason === '' ? '' : `: ${reason}`
   const since = `since ${dateTime(openedAt)}${planned(report)}`
+  const unhealthy = `; unhealthy ${since}`
+  // It began in another state.
+  const soFar = report.reached.length > 1 ? unhealthy : ` ${since}`
   const lasted = humanDuration(lastedMs(report, openedAt))
   const [be, was] = cause === 'outage' ? ['are', 'were'] : ['is', 'was']
   const flappingNow = `${be} flapping (failed ${flaps + 1} times)`
@@ -110,13 +113,13 @@ function headlineOf(report: Report, type: MessageType, saysBoth: boolean): strin
     case 'incident.opened':
       return flapping && recovered && closedAt === null
         ? `${name} ${flappingNow} ${since}, up at the moment (${was} ${state}${because})`
-        : `${name} ${is} ${since}${because}`
+        : `${name} ${is}${soFar}${because}`
     case 'incident.worse':
-      return `${name} got worse, ${previous ?? 'up'} to ${state}, ${since}${because}`
+      return `${name} got worse, ${previous ?? 'up'} to ${state}${unhealthy}${because}`
     case 'incident.better':
-      return `${name} improved, ${previous ?? 'down'} to ${state}, ${since}${because}`
+      return `${name} improved, ${previous ?? 'down'} to ${state}${unhealthy}${because}`
     case 'incident.repeated':
-      return `${name} ${be} still ${stateWord(report)} ${since}${because}`
+      return `${name} ${be} still ${stateWord(report)}${soFar}${because}`
     case 'incident.closed':
       return saysBoth
         ? `${name} ${was} ${stateWord(report)} for ${lasted}, from ${dateTime(openedAt)} to ${dateTime(closedAt ?? openedAt)}${planned(report)}, and ${endWords(report)}${because}`

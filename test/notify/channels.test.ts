@@ -528,7 +528,7 @@ describe('the line of text', () => {
       runbookUrl: 'https://heartline.example.org/runbooks/HeartlineEndpointLagging',
     })
     expect(lineOf(messageOf([better], { type: 'incident.better' }))).toBe(
-      'avalanche/own-1 improved, down to degraded, since 2026-01-01 00:00:00 UTC: 2.3 s, over the limit of 2 s',
+      'avalanche/own-1 improved, down to degraded; unhealthy since 2026-01-01 00:00:00 UTC: 2.3 s, over the limit of 2 s',
     )
     expect(lineOf(messageOf([closed], { type: 'incident.closed' }))).toBe(
       'avalanche/own-1 has recovered after 90 s (was down: 120 blocks behind)',
