@@ -8,7 +8,14 @@ import type { Condition, ConditionCode, State } from '../core/verdict/condition.
 import { NOT_COMPARABLE } from '../core/verdict/findings.ts'
 import { type HeadStanding, type Health, headHolds, isCurrent, stateAt, stateSince } from '../core/verdict/health.ts'
 import { networkState } from '../core/verdict/network-state.ts'
-import { type BoardEntry, type BoardNetwork, knownStanding, type ReferenceHead, shownState } from '../state/board.ts'
+import {
+  type BoardEntry,
+  type BoardNetwork,
+  knownStanding,
+  NO_PLACES,
+  type ReferenceHead,
+  shownState,
+} from '../state/board.ts'
 import type { IncidentLog } from '../state/incident-log.ts'
 import type {
   Audience,
@@ -66,7 +73,7 @@ function vantagesOf(
   now: UnixMs,
   audience: Audience,
 ): Pick<EndpointView, 'vantages' | 'confirmed_by'> {
-  if (places.length > 0) {
+  if (places !== NO_PLACES) {
     const { endpoint } = health
     return { vantages: places.map((place) => vantageView(place, endpoint, now, audience)), confirmed_by: confirmedBy }
   }

@@ -375,6 +375,15 @@ describe('the places of an endpoint', () => {
     expect(ownAfter?.vantages[2]).toMatchObject({ state: 'unknown', counted: false, heads: [{ lag_blocks: null }] })
   })
 
+  test('of an endpoint that no place of a cluster has polled yet name none', async () => {
+    const { server, world } = setUp()
+    putPlaces(world.board, OWN, [], 0)
+
+    const status = await read(server, '/api/v1/status', StatusView)
+
+    expect(status.networks[0]?.endpoints[0]).toMatchObject({ state: 'unknown', vantages: [], confirmed_by: 0 })
+  })
+
   test('have no lag where a place keeps polling an endpoint that it reaches no more: its height is the last seen', async () => {
     const { server, world, clock } = setUp()
     await world.pollAll()
