@@ -40,7 +40,7 @@ export function createExchange(deps: ExchangeDeps) {
         throw error
       })
       position = read.next
-      votes.read(read.votes, (network) => deps.polledSince(network) !== undefined)
+      votes.read(read.votes, (network) => deps.polledSince(network) !== undefined, clock.now())
       readAt = askedAt
       isDeaf = false
     } finally {

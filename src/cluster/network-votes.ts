@@ -52,16 +52,19 @@ export function createNetworkVotes({ network, endpoints, self, earlier }: Networ
       if (polledAt !== null) noteWord(word, self, polledAt)
     },
 
-    readHealth(vote) {
+    readHealth(vote, now) {
       const slot = slots.get(vote.endpoint)
-      const said = slot === undefined ? null : readHealth(vote.value, slot.endpoint)
-      if (slot === undefined || said === null) return null
+      if (slot === undefined) return null
+      if (isPassed(vote.polledAt, slot.votes.get(vote.vantage)?.health.lastPolledAt ?? null, now)) return null
+      const said = readHealth(vote.value, slot.endpoint)
+      if (said === null) return null
       slot.votes.set(vote.vantage, { vantage: vote.vantage, member: vote.member, ...said, isImpaired: false })
       due.add(slot)
       return said.health
     },
 
-    readStanding(vote) {
+    readStanding(vote, now) {
+      if (vote.vantage === vantage && isPassed(vote.polledAt, polledAt, now)) return null
       const word = readNetworkWord(vote.value)
       if (word === null) return null
       noteWord(word, vote, vote.polledAt)
@@ -126,10 +129,10 @@ export interface NetworkVotes {
   polled(health: Health): void
   /** What our polls say of the network itself. */
   noteStanding(word: NetworkWord): void
-  /** Takes another member's vote of an endpoint; `null` if it cannot be read. */
-  readHealth(vote: StoredVote): Health | null
+  /** Takes another member's vote of an endpoint; `null` if it cannot be read, or is older than what is known. */
+  readHealth(vote: StoredVote, now: UnixMs): Health | null
   /** Takes another member's vote of the network. */
-  readStanding(vote: StoredVote): NetworkStanding | null
+  readStanding(vote: StoredVote, now: UnixMs): NetworkStanding | null
   /** Merges what has changed, or all of it, and shows it. `impaired`: ids of members whose votes do not count. */
   merge(quorum: Quorum, impaired: ReadonlySet<string>, isAll: boolean, now: UnixMs, shown: ShownBoard): MergedStanding
   /** Our votes since the last call. */
@@ -161,6 +164,14 @@ interface Slot {
   merged: MergedVotes | null
   /** After this time one of the votes no longer counts. */
   recheckAt: UnixMs
+}
+
+/**
+ * Whether a vote is older than what its vantage has said: after an outage of the database, each of its members has polled.
+ * A time that has not come is from before the first answer of the database.
+ */
+function isPassed(readAt: UnixMs, knownAt: UnixMs | null, now: UnixMs): boolean {
+  return knownAt !== null && readAt < knownAt && knownAt <= now + TRAVELS_MS
 }
 
 /** A vantage that has not voted for this long is no longer shown. */

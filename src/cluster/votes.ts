@@ -25,14 +25,14 @@ export function createVotes({ self, local, shown, standingOf, onMerged }: VotesD
     local.put(shownHealth, verdictDiffers(before.health, shownHealth))
   }
 
-  function readOne(voted: NetworkVotes, vote: StoredVote): void {
+  function readOne(voted: NetworkVotes, vote: StoredVote, now: UnixMs): void {
     const isOfOurVantage = vote.vantage === self.vantage
     if (vote.endpoint !== '') {
-      const health = voted.readHealth(vote)
+      const health = voted.readHealth(vote, now)
       if (isOfOurVantage && health !== null) putLocally(health)
       return
     }
-    const standing = voted.readStanding(vote)
+    const standing = voted.readStanding(vote, now)
     const before = local.network(vote.network)?.standing
     if (!isOfOurVantage || standing === null || before === undefined) return
     local.putStanding(standing, standingDiffers(before, standing))
@@ -70,11 +70,11 @@ export function createVotes({ self, local, shown, standingOf, onMerged }: VotesD
     },
 
     /** Takes votes from the database. `isOurs`: whether this member polls the network for its vantage. */
-    read(votes: readonly StoredVote[], isOurs: (network: string) => boolean): void {
+    read(votes: readonly StoredVote[], isOurs: (network: string) => boolean, now: UnixMs): void {
       for (const vote of votes) {
         const voted = networks.get(vote.network)
         if (voted === undefined || (vote.vantage === self.vantage && isOurs(vote.network))) continue
-        readOne(voted, vote)
+        readOne(voted, vote, now)
       }
     },
 

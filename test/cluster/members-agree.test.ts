@@ -1,8 +1,11 @@
 import { describe, expect, test } from 'vitest'
+import { createNetworkVotes } from '../../src/cluster/network-votes.ts'
+import { writeHealth } from '../../src/cluster/vote-codec.ts'
 import type { Verdict } from '../../src/core/verdict/condition.ts'
 import { stateAt } from '../../src/core/verdict/health.ts'
 import { createRandom } from '../proof/random.ts'
 import { createFakeClock } from '../support/fake-clock.ts'
+import { network } from '../support/network.ts'
 import {
   advance,
   createSimulatedDatabase,
@@ -10,7 +13,7 @@ import {
   type SimulatedMember,
   type SimulatedMemberOptions,
 } from '../support/simulated-cluster.ts'
-import { condition } from '../support/votes.ts'
+import { aVote, condition, VOTED } from '../support/votes.ts'
 
 const LEASE_MS = 4000
 
@@ -258,6 +261,35 @@ describe('what members show', () => {
     setAway(false)
     await pass(4000)
     expect(liveOf(a)).toEqual([true, true, false])
+  })
+
+  test('what a member polled for itself during an outage of the database is not replaced by an older vote', () => {
+    const self = { vantage: 'fra1', member: 'b' }
+    const of = network()
+    const votes = createNetworkVotes({ network: of, endpoints: [VOTED], self, earlier: undefined })
+    const [before, now] = [1_000_000, 1_120_000]
+    const storedAt = (at: number) => {
+      const { health, turns } = aVote('fra1', 'up', 0, at)
+      const value = JSON.parse(JSON.stringify(writeHealth(health, turns)))
+      return { vantage: 'fra1', network: of.name, endpoint: VOTED.name, member: 'a', polledAt: at, value }
+    }
+    votes.readHealth(storedAt(before), now)
+    votes.polled(aVote('fra1', 'down', now, now).health)
+
+    expect(votes.readHealth(storedAt(before), now)).toBeNull()
+    expect(votes.slots.get(VOTED.name)?.votes.get('fra1')?.health).toMatchObject({ verdict: 'down', lastPolledAt: now })
+    expect(votes.readHealth(storedAt(now + 1), now + 1)).toMatchObject({ verdict: 'up' })
+  })
+
+  test('a poll from before the clock of the database was known does not keep votes out', () => {
+    const self = { vantage: 'fra1', member: 'b' }
+    const votes = createNetworkVotes({ network: network(), endpoints: [VOTED], self, earlier: undefined })
+    const { health, turns } = aVote('fra1', 'up', 0, 1_000_000)
+    const value = JSON.parse(JSON.stringify(writeHealth(health, turns)))
+    const vote = { vantage: 'fra1', network: 'ethereum', endpoint: VOTED.name, member: 'a', polledAt: 1_000_000, value }
+    votes.polled(aVote('fra1', 'down', 0, 4_600_000).health)
+
+    expect(votes.readHealth(vote, 1_000_000)).toMatchObject({ verdict: 'up' })
   })
 
   test('a network that only some members monitor is polled by those, and each sees that the others differ', async () => {

@@ -100,7 +100,7 @@ async function createCluster(vantages: readonly string[], asRead: (value: unknow
     for (const { vantage, votes } of voters) {
       const written = JSON.parse(JSON.stringify(votes.take(() => 1))) as StoredVote[]
       const read = written.map((vote) => ({ ...vote, value: asRead(vote.value), vantage, member: vantage }))
-      ofKeeper.read(read, () => false)
+      ofKeeper.read(read, () => false, clock.now())
     }
     ofKeeper.merge(new Set(), clock.now())
   })
