@@ -1,5 +1,5 @@
 import type { DaysView, StripsView } from '../src/http/wire-history.ts'
-import { loadStyle, markSnapshot, showState } from './document.ts'
+import { loadStyle, markSnapshot, showState, styleFor } from './document.ts'
 import { instant, type Moment, since } from './elapsed.ts'
 import { checkDaemon, follow, type LiveConnection } from './live.ts'
 import { followReader } from './load-tooltips.ts'
@@ -22,6 +22,10 @@ interface Shown {
   readonly answer: Answer<unknown>
   /** The view, or a notice why it cannot be shown. */
   readonly drawnView: View
+  /** When it was loaded, by the daemon's clock. */
+  readonly dataMs: number
+  /** Whether it could not be loaded again. */
+  readonly isOld?: true
 }
 
 const pageElement = document.getElementById('page')
@@ -67,8 +71,6 @@ function access(): Access {
 function model(at: Shown): Model | null {
   const live = connection?.current()
   if (live === undefined) return null
-  const data = at.answer.ok ? at.answer.value : null
-  const isWaiting = failedNavigation?.navigations === navigations
   return {
     route: at.route,
     ...live,
@@ -78,8 +80,9 @@ function model(at: Shown): Model | null {
     ...(publicNetworks === undefined ? {} : { publicNetworks }),
     ...(version === undefined ? {} : { version }),
     origin: location.origin,
-    isWaiting,
-    data,
+    isWaiting: failedNavigation?.navigations === navigations,
+    ...(at.isOld ? { oldSinceMs: at.dataMs } : {}),
+    data: at.answer.ok ? at.answer.value : null,
   }
 }
 
@@ -122,12 +125,6 @@ function drawNow(): void {
   showState(view, now)
   const charts = view.charts?.(now)
   if (charts !== undefined) drawCharts(charts)
-}
-
-/** `null` if the style sheet that only this model needs is there, or there is none. */
-function styleFor(view: View, now: Model): Promise<void> | null {
-  const style = view.styleOf?.(now) ?? null
-  return style === null ? null : loadStyle(style)
 }
 
 function drawCharts(group: ChartGroup): void {
@@ -188,9 +185,10 @@ function goTo(path: string): void {
 }
 
 async function showAnswer(route: Route, view: View, answer: Answer<unknown>): Promise<Shown> {
-  if (answer.ok) return { route, view, answer, drawnView: view }
+  const dataMs = connection?.current().nowMs ?? Date.now()
+  if (answer.ok) return { route, view, answer, drawnView: view, dataMs }
   const [{ noticeView }] = await Promise.all([import('./views/notice.ts'), loadStyle('notice')])
-  return { route, view, answer, drawnView: noticeView(answer.why) }
+  return { route, view, answer, drawnView: noticeView(answer.why), dataMs }
 }
 
 /** Search, filter and order are in the address, so that it can be sent. */
@@ -211,9 +209,9 @@ async function refresh(): Promise<void> {
   if (document.hidden) return void (loadedAt = null)
   const mine = ++refreshes
   const answer = await load(at.view, at.route)
-  // Old data is better than none.
-  if (!answer.ok && answer.why === 'away' && at.answer.ok) return
-  const next = await showAnswer(at.route, at.view, answer)
+  // Old data is better than none, if it is said to be old.
+  const isAway = !answer.ok && answer.why === 'away' && at.answer.ok
+  const next: Shown = isAway ? { ...at, isOld: true } : await showAnswer(at.route, at.view, answer)
   if (shown?.route !== at.route || mine < shownRefresh) return
   shownRefresh = mine
   shown = next

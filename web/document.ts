@@ -28,6 +28,12 @@ export function markSnapshot(page: HTMLElement, { contact }: Model): void {
   lamp.replaceChildren(document.createElement('i'), WORDS.stale(contact.forSeconds))
 }
 
+/** `null` if the style sheet that only this model needs is there, or there is none. */
+export function styleFor(view: View, now: Model): Promise<void> | null {
+  const style = view.styleOf?.(now) ?? null
+  return style === null ? null : loadStyle(style)
+}
+
 function lostNote(text: string): HTMLElement {
   const note = document.createElement('p')
   note.className = 'lost'

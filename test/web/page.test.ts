@@ -568,6 +568,21 @@ describe.runIf(hasChromium)('the page in Chromium', () => {
     expect(await page.locator('.lost').count()).toBe(0)
   }, 120_000)
 
+  test('says from when it is if it cannot be loaded again, though events come, until it can', async () => {
+    const setting = setUp({ realClock: systemClock })
+    await setting.world.pollAll()
+    const { page } = await show(setting, { path: '/observer' })
+    await page.locator('.lamp.on').waitFor()
+
+    await page.route('**/api/v1/observer', (route) => route.fulfill({ status: 503 }))
+
+    const note = page.getByText(/^Some of this page cannot be read at the moment. It is from \d/)
+    await note.waitFor({ timeout: 40_000 })
+    expect(await page.locator('.lamp.on').count()).toBe(1)
+    await page.unroute('**/api/v1/observer')
+    await note.waitFor({ state: 'detached', timeout: 20_000 })
+  }, 120_000)
+
   test('reloads when the daemon comes back with other files', async () => {
     const setting = setUp({ realClock: systemClock })
     await setting.world.pollAll()

@@ -96,7 +96,10 @@ function clusterNote(text: string | TemplateResult): TemplateResult {
 }
 
 /** The overview shows the first sentence as its verdict. */
-function staleNote({ contact, route, isWaiting = false, nowMs, settings }: Model): TemplateResult | typeof nothing {
+function staleNote(model: Model): TemplateResult | typeof nothing {
+  const { contact, route, isWaiting = false, nowMs, settings, oldSinceMs } = model
+  if (contact.kind === 'live' && oldSinceMs !== undefined)
+    return html`<p class="lost" role="alert">${WORDS.oldData(moment(oldSinceMs, settings.zone))}</p>`
   if (contact.kind !== 'stale' || (route.view === 'overview' && !isWaiting)) return nothing
   const waiting = isWaiting ? ` ${WORDS.waiting}` : ''
   return html`<p class="lost" role="alert">${WORDS.staleVerdict(moment(nowMs, settings.zone))}${waiting}</p>`

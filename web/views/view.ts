@@ -66,6 +66,8 @@ export interface Model<Data = unknown> {
   readonly origin?: string
   /** Whether a link was followed that cannot be opened until the daemon is back. */
   readonly isWaiting?: boolean
+  /** When `data` was loaded, if it could not be loaded again since, though the daemon is there. */
+  readonly oldSinceMs?: number
   readonly data: Data
 }
 

@@ -93,6 +93,7 @@ export const WORDS = {
   stale: (seconds: number) => `Stale for ${duration(seconds)}`,
   connecting: 'Connecting',
   staleVerdict: (time: string) => `Cannot reach Heartline. This page shows data from ${time}.`,
+  oldData: (time: string) => `Some of this page cannot be read at the moment. It is from ${time}.`,
   noResponse: 'Heartline does not respond.',
   waiting: 'The page that you opened follows as soon as Heartline is back.',
   ownTrouble: 'Heartline has a problem of its own; health states are still valid',
