@@ -205,8 +205,7 @@ function ask(name: string, value: string): void {
 /** Loads the data of the view again. */
 async function refresh(): Promise<void> {
   const at = shown
-  if (at === null) return
-  if (document.hidden) return void (loadedAt = null)
+  if (at === null || document.hidden) return void (loadedAt = null)
   const mine = ++refreshes
   const answer = await load(at.view, at.route)
   // Old data is better than none, if it is said to be old.

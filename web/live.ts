@@ -31,6 +31,12 @@ export function follow({ audience, changed, returned, refused }: FollowOptions) 
     isLost = false
   }
 
+  function tellTime(aheadMs: number): void {
+    // What was loaded by a wrong clock is of another time.
+    isLost ||= Math.abs(aheadMs - daemonAheadMs) > CLOCK_OFF_MS
+    daemonAheadMs = aheadMs
+  }
+
   function receive(news: News): void {
     switch (news.kind) {
       case 'event':
@@ -42,7 +48,7 @@ export function follow({ audience, changed, returned, refused }: FollowOptions) 
         ended = []
         if (news.lastEventId !== undefined) lastEventId = news.lastEventId
         // A cached response is as old as its timestamp, but it proves that the daemon is alive.
-        if (news.daemonAheadMs !== undefined) daemonAheadMs = news.daemonAheadMs
+        if (news.daemonAheadMs !== undefined) tellTime(news.daemonAheadMs)
         receiveSign()
         break
       case 'gone':
@@ -63,7 +69,7 @@ export function follow({ audience, changed, returned, refused }: FollowOptions) 
         incidents = ended = []
         isLost ||= status !== null
       }
-      daemonAheadMs = Date.parse(event.generated_at) - Date.now()
+      tellTime(Date.parse(event.generated_at) - Date.now())
       receiveSign()
       status = applyEvent(status, event)
     } else if (name === 'incident') {
@@ -126,7 +132,11 @@ export function follow({ audience, changed, returned, refused }: FollowOptions) 
     try {
       const [answer, open] = await Promise.all([fetch('/api/v1/status', options), openIncidents(options)])
       if (!answer.ok || open === null) return void (isLost = true)
-      news = { kind: 'whole', status: (await answer.json()) as StatusView, incidents: open, by: 'polling' }
+      // In whole seconds, so not as good as that of an event.
+      const aheadMs = Date.parse(answer.headers.get('date') ?? '') - Date.now()
+      const isOff = Math.abs(aheadMs - daemonAheadMs) > CLOCK_OFF_MS
+      const clock = isOff ? { daemonAheadMs: aheadMs } : {}
+      news = { kind: 'whole', status: (await answer.json()) as StatusView, incidents: open, by: 'polling', ...clock }
     } catch {
       news = { kind: 'gone' }
     }
@@ -184,6 +194,8 @@ const STALE_AFTER_MS = 10_000
 /** A stream that is silent for longer is treated as broken. */
 const DEAD_AFTER_MS = 15_000
 const POLL_EVERY_MS = 5000
+/** More than a slow network makes of it. */
+const CLOCK_OFF_MS = 5000
 const RETRY_MS = 2000
 
 export type LiveConnection = ReturnType<typeof follow>
@@ -193,7 +205,7 @@ export interface FollowOptions {
   readonly audience: string
   /** Called for every change. */
   readonly changed: () => void
-  /** Called when the daemon is back after a loss of contact: it may have been updated. */
+  /** Called when the daemon is back after a loss of contact, as it may have been updated, and when the browser's clock proves wrong. */
   readonly returned: () => void
   /** Called when the daemon rejects the token. */
   readonly refused: () => void

@@ -35,6 +35,12 @@ function fleet(networks: number, endpoints: number) {
   }))
 }
 
+/** The clock of a browser that is an hour fast. */
+const FAST = () => {
+  const { now } = Date
+  Date.now = () => now() + 3_600_000
+}
+
 describe.runIf(hasChromium)('the page in Chromium', () => {
   const { blank, serve, show: showAt } = openChromium()
 
@@ -664,6 +670,43 @@ describe.runIf(hasChromium)('the page in Chromium', () => {
     for (let poll = 0; poll < 2; poll++) await setting.world.poll(NODE, { heads: [{ shard: null, outcome: refused }] })
 
     await page.getByText('1 of 3 endpoints is down: node (Ethereum), connection refused.').waitFor()
+  })
+
+  test.each(['events', 'polls'])('shows true ages by a clock that is an hour fast, by %s', async (by) => {
+    const setting = setUp({ realClock: systemClock })
+    await setting.world.pollAll()
+    const refused = bad({ kind: 'refused' })
+    for (let poll = 0; poll < 2; poll++) await setting.world.poll(NODE, { heads: [{ shard: null, outcome: refused }] })
+    const address = await serve(setting)
+    const page = await blank()
+    await page.addInitScript(FAST)
+    if (by === 'polls') await page.route('**/api/v1/events', (route) => route.abort())
+
+    await page.goto(address)
+
+    await page.locator('.lamp.on').waitFor()
+    expect(await page.locator('tr.down .standing').textContent()).toMatch(/^Down for \d+ s$/)
+  })
+
+  test('loads again at once what it has asked for by a clock that is an hour fast', async () => {
+    const setting = setUp({ realClock: systemClock })
+    await setting.world.pollAll()
+    const address = await serve(setting)
+    const page = await blank()
+    await page.addInitScript(FAST)
+    const events = await hold(page, '**/api/v1/events')
+    const isAhead = (url: string) => Number(new URL(url).searchParams.get('to')) * 1000 > systemClock.now() + 60_000
+    const wrong = page.waitForRequest((request) => /history/.test(request.url()) && isAhead(request.url()))
+    await page.goto(`${address}/endpoints/avalanche/own-1`)
+    await wrong
+    const again = page.waitForRequest((request) => /history/.test(request.url()) && !isAhead(request.url()))
+
+    events.letGo()
+
+    // The view itself loads again after 30 s.
+    await expect(Promise.race([again.then(() => 'loaded again'), page.waitForTimeout(15_000)])).resolves.toBe(
+      'loaded again',
+    )
   })
 
   test('keeps what the stream tells if an answer to a poll comes late', async () => {
