@@ -70,6 +70,10 @@ interface Told {
   readonly polls?: readonly PollView[]
   readonly nextFrom?: string
   readonly incidents?: readonly IncidentSummaryView[]
+  /** Incidents of its own cannot be read. */
+  readonly incidentsAway?: true
+  /** What events have told since. */
+  readonly events?: Partial<Pick<Model, 'incidents' | 'ended'>>
   readonly strips?: StripsView
   readonly days?: DaysView
   readonly access?: Model['access']
@@ -96,13 +100,11 @@ function sourcesOf(told: Told) {
       asked.push('polls')
       return { ok: true, value: { polls, next_from: nextFrom ?? null } }
     },
-    incidents: async ({ endpoint }: { endpoint?: string }) => ({
-      ok: true,
-      value: {
-        incidents: incidents.filter((one) => endpoint === undefined || one.endpoint === endpoint),
-        next_cursor: null,
-      },
-    }),
+    incidents: async ({ endpoint }: { endpoint?: string }) => {
+      if (endpoint !== undefined && told.incidentsAway) return { ok: false, why: 'away' }
+      const found = incidents.filter((one) => endpoint === undefined || one.endpoint === endpoint)
+      return { ok: true, value: { incidents: found, next_cursor: null } }
+    },
     strips: async () => ({ ok: true, value: strips ?? null }),
     days: async () => ({ ok: true, value: days ?? null }),
     silences: async () => LOCKED,
@@ -125,6 +127,7 @@ async function show(given: Told = {}): Promise<{ page: HTMLElement; model: Model
     access: given.access ?? 'open',
     settings: { ...DEFAULT_SETTINGS, zone: 'utc' },
     origin: 'https://status.example.org',
+    ...given.events,
     data: answer.value,
   }
   const { document } = new Window()
@@ -542,6 +545,26 @@ describe('an endpoint', () => {
       '/incidents/i2',
       '/incidents/i1',
     ])
+  })
+
+  test('lists its incidents as events have opened and closed them since they were loaded', async () => {
+    const open = anIncident('old', { opened_at: '2026-01-02T11:00:00.000Z' })
+    const closed = { ...open, closed_at: '2026-01-02T11:02:00.000Z' }
+    const news = anIncident('new', { opened_at: '2026-01-02T11:59:00.000Z' })
+    const others = [anIncident('b', { endpoint: 'b' }), anIncident('two', { network: 'two' })]
+
+    const { page } = await show({ incidents: [open], events: { incidents: [news, ...others], ended: [closed] } })
+
+    expect(textsOf(page, '.happened .when')).toEqual(['open, 1 min', '2 min'])
+  })
+
+  test('says that its incidents cannot be read, also where those of its network can', async () => {
+    const halted = anIncident('all', { endpoint: null, cause: 'halted', scope: 'network' })
+
+    const { page } = await show({ incidentsAway: true, incidents: [halted] })
+
+    expect(textsOf(page, '[aria-labelledby=incidents] > p')[0]).toBe('Not all incidents can be read at the moment.')
+    expect(page.querySelectorAll('.happened li')).toHaveLength(1)
   })
 
   test('of a halted chain says so at the top, though the endpoint is up', async () => {

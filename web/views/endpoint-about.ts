@@ -24,9 +24,10 @@ export function incidentsPanel(
   return html`
     <section class="panel" aria-labelledby="incidents">
       <h2 id="incidents">${ENDPOINT.incidents}</h2>
+      ${incidentsAway ? html`<p>${ENDPOINT.incidentsAway}</p>` : incidents.length === 0 ? html`<p>${ENDPOINT.noIncidents}</p>` : nothing}
       ${
         incidents.length === 0
-          ? html`<p>${incidentsAway ? ENDPOINT.incidentsAway : ENDPOINT.noIncidents}</p>`
+          ? nothing
           : html`<ol class="happened">
               ${incidents.slice(0, MOST_INCIDENTS).map((incident) => incidentItem(incident, zone, nowMs))}
             </ol>`

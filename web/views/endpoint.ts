@@ -11,11 +11,11 @@ import { historySection } from './endpoint-history.ts'
 import { checksSection, disagreement, isDisputed, nowFacts } from './endpoint-now.ts'
 import { placesSection } from './endpoint-places.ts'
 import { codeLink, standing, ticking } from './endpoint-row.ts'
-import { maintenanceSection } from './events.ts'
+import { asOfEvents, maintenanceSection } from './events.ts'
 import { unbroken, type Zone } from './format.ts'
 import { guard, html, nothing, type TemplateResult } from './lit.ts'
 import { endpointMark } from './mark.ts'
-import { isPublic, lookOf } from './model.ts'
+import { concerns, isPublic, lookOf } from './model.ts'
 import { endpointPath, networkPath, type Route } from './route.ts'
 import { silenceNotes } from './silences.ts'
 import { type Endpoint, type Span, spanOf, spanSince } from './time-range.ts'
@@ -48,7 +48,7 @@ interface Data {
   readonly polls: readonly PollView[] | null
   /** Its own incidents, outages that include it, and events of its whole network, newest first. */
   readonly incidents: readonly IncidentSummaryView[]
-  /** Whether its own ones cannot be read now. */
+  /** Whether some of them cannot be read now. */
   readonly incidentsAway: boolean
   /** How much history can be shown: the public sees only the states of the last day. */
   readonly detail: 'all' | 'states' | 'away'
@@ -80,7 +80,7 @@ async function load(sources: Sources, route: Route, nowMs: number): Promise<Answ
       days: days.ok && days.value !== null ? ownDays(days.value, network, endpoint) : null,
       ...past,
       incidents: incidents.sort((a, b) => Date.parse(b.opened_at) - Date.parse(a.opened_at)),
-      incidentsAway: !own.ok,
+      incidentsAway: !own.ok || !whole.ok,
       loadedMs: nowMs,
     },
   }
@@ -184,11 +184,21 @@ function draw(model: Model<Data>): TemplateResult {
       ${guard([group, JSON.stringify(endpoint.availability), endpoint.title], () => historySection({ of, title: endpoint.title, availability: endpoint.availability, group, ...data }))}
       <div class="panels">
         ${checksSection(now)}
-        ${guard([data, zone], () => html`${incidentsPanel(data, of, zone, data.loadedMs)}${rulesPanel(data.rules)}`)}
+        ${incidentsPanel({ ...data, incidents: incidentsNow(model, endpoint.name) }, of, zone, nowMs)}
+        ${rulesPanel(data.rules)}
         ${isPublic(model, network) ? guard([endpoint.title, origin, version], () => badges(of, endpoint.title, origin, version)) : nothing}
       </div>
     </div>
   `
+}
+
+function incidentsNow(model: Model<Data>, name: string): readonly IncidentSummaryView[] {
+  const { network } = model.route.params
+  return asOfEvents(
+    model.data.incidents,
+    model,
+    (incident) => incident.network === network && (incident.scope === 'network' || concerns(incident, name)),
+  )
 }
 
 const BADGES = ['state', 'availability', 'lag'] as const

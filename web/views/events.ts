@@ -89,6 +89,21 @@ function worst(incidents: readonly IncidentSummaryView[]): 'down' | 'degraded' {
   return incidents.some((incident) => stateNow(incident) === 'down') ? 'down' : 'degraded'
 }
 
+/** Loaded incidents as later events changed them, with those opened since that `isAsked` accepts; newest first. */
+export function asOfEvents(
+  loaded: readonly IncidentSummaryView[],
+  { incidents, ended = [], contact }: Pick<Model, 'incidents' | 'ended' | 'contact'>,
+  isAsked: (incident: IncidentSummaryView) => boolean,
+): readonly IncidentSummaryView[] {
+  if (contact.kind !== 'live') return loaded
+  const latest = new Map([...ended, ...incidents].map((incident) => [incident.id, incident]))
+  const known = loaded.map((incident) => latest.get(incident.id) ?? incident)
+  const news = incidents.filter((incident) => known.every(({ id }) => id !== incident.id) && isAsked(incident))
+  return [...news, ...known]
+    .filter(({ absorbed_by: whole }) => whole === null)
+    .sort((a, b) => Date.parse(b.opened_at) - Date.parse(a.opened_at))
+}
+
 /** Replaces the messages of an incident, which are as old as its start, with the current ones of the status. */
 export function asOfNow(incident: IncidentSummaryView, { networks }: StatusView): IncidentSummaryView {
   const of = networks.find(({ name }) => name === incident.network)

@@ -1,5 +1,5 @@
 import type { IncidentListView, IncidentSummaryView } from '../../src/http/wire-incidents.ts'
-import { asOfNow, stateNow, worstIncidentsFirst } from './events.ts'
+import { asOfEvents, asOfNow, stateNow, worstIncidentsFirst } from './events.ts'
 import { minute, moment, unbroken, type Zone } from './format.ts'
 import { incidentFilters } from './incident-filters.ts'
 import { incidentQuery, isAskedFor } from './incident-query.ts'
@@ -65,20 +65,14 @@ function draw(model: Model<IncidentListView>): TemplateResult {
   `
 }
 
-/** Adds incidents from events since the list was loaded, and those that have ended; only the first page can have new ones. */
+/** Only the first page can have new ones. */
 function withNews(model: Model<IncidentListView>): readonly IncidentSummaryView[] {
-  const { data, incidents, ended = [], route, contact, nowMs } = model
-  if (contact.kind !== 'live') return data.incidents
-  const latest = new Map([...ended, ...incidents].map((incident) => [incident.id, incident]))
+  const { data, route, nowMs } = model
   const asked = incidentQuery(route, nowMs)
-  const known = data.incidents
-    .map((incident) => latest.get(incident.id) ?? incident)
-    .filter(({ closed_at: closedAt }) => closedAt === null || asked.open !== true)
-  if (route.query.cursor !== undefined) return known
-  const news = incidents.filter(
-    (incident) => known.every(({ id }) => id !== incident.id) && isAskedFor(incident, asked),
+  const isFirstPage = route.query.cursor === undefined
+  return asOfEvents(data.incidents, model, (incident) => isFirstPage && isAskedFor(incident, asked)).filter(
+    ({ closed_at: closedAt }) => closedAt === null || asked.open !== true,
   )
-  return [...news, ...known].sort((a, b) => Date.parse(b.opened_at) - Date.parse(a.opened_at))
 }
 
 type Group = readonly [heading: string, incidents: readonly IncidentSummaryView[]]

@@ -122,7 +122,7 @@ export const ENDPOINT = {
   noChecks: 'The node reports no checks.',
   incidents: 'Incidents',
   noIncidents: 'No incidents recorded.',
-  incidentsAway: 'The incidents cannot be read at the moment.',
+  incidentsAway: 'Not all incidents can be read at the moment.',
   allIncidents: 'All incidents',
   ongoing: 'open',
   rules: 'Thresholds',
