@@ -547,6 +547,16 @@ describe('an endpoint', () => {
     ])
   })
 
+  test('that does not respond has no lag: its head is the one that was seen last', async () => {
+    const condition = { code: 'unreachable' as const, message: 'connection refused', since: '2026-01-02T11:59:50.000Z' }
+    const heads = [0, 1].map((shard) => ({ ...HEAD, shard, lag_blocks: 0, lag_seconds: 0 }))
+
+    const { page } = await show({ endpoint: { state: 'down', conditions: [condition], heads } })
+
+    expect(textsOf(page, '.now > div')[1]).toBe('Lag – last seen')
+    expect(textsOf(page, '.heads tbody td:nth-child(3)')).toEqual(['last seen', 'last seen'])
+  })
+
   test('lists its incidents as events have opened and closed them since they were loaded', async () => {
     const open = anIncident('old', { opened_at: '2026-01-02T11:00:00.000Z' })
     const closed = { ...open, closed_at: '2026-01-02T11:02:00.000Z' }

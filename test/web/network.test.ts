@@ -162,6 +162,15 @@ function looks(page: HTMLElement, list: string): string[] {
 }
 
 describe('block arrival', () => {
+  test('shows no lag of an endpoint that does not respond, only the head that was seen last', () => {
+    const condition = { code: 'unreachable' as const, message: 'connection refused', since: at(9) }
+    const down = anEndpoint('a', { state: 'down', conditions: [condition], heads: headAt(104, 0) })
+
+    const page = draw({ network: aNetwork('one', [down]) })
+
+    expect(textsOf(page, '.race tr.down :is(.height, .lag)')).toEqual(['104 last seen', '–'])
+  })
+
   test('counts how often each endpoint was first, how often that is certain, and its usual delay', () => {
     const shard = aShard([
       aWitness('a', { later_seconds: [null, 0, 0, 0, 1] }),

@@ -9,7 +9,7 @@ import {
   sinceLastBlock,
 } from './block-arrival-figures.ts'
 import { blockArrivalTable } from './block-arrival-table.ts'
-import { none, reason, shardName, standing, ticking } from './endpoint-row.ts'
+import { headsNow, none, reason, shardName, standing, ticking } from './endpoint-row.ts'
 import { type Explored, inExplorer } from './explorer.ts'
 import { age, count, duration, type Zone } from './format.ts'
 import { guard, html, nothing, repeat, svg, type TemplateResult } from './lit.ts'
@@ -163,7 +163,7 @@ function endpointRow(
   racer: EndpointArrivals | undefined,
   seen: number,
 ): TemplateResult {
-  const head = endpoint.heads.find((one) => one.shard === shard.shard)
+  const head = headsNow(endpoint).find((one) => one.shard === shard.shard)
   const lag = head?.lag_blocks ?? null
   const { columns } = NETWORK
   return html`

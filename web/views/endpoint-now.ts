@@ -1,6 +1,6 @@
 import type { RulesView } from '../../src/http/wire-history.ts'
 import type { EndpointView, LivenessView, NetworkView, NodeCheckView } from '../../src/http/wire-status.ts'
-import { shardName, ticking } from './endpoint-row.ts'
+import { headsNow, shardName, ticking } from './endpoint-row.ts'
 import { type Explored, inExplorer } from './explorer.ts'
 import { age, count, duration, latency, unbroken, type Zone } from './format.ts'
 import { html, nothing, type TemplateResult } from './lit.ts'
@@ -49,9 +49,10 @@ export interface Now {
 
 /** Current values with their limits. */
 export function nowFacts({ endpoint, network, rules, zone, nowMs }: Now): TemplateResult | typeof nothing {
-  const { heads, liveness, client, latency_seconds: took } = endpoint
+  const { liveness, client, latency_seconds: took } = endpoint
+  const heads = headsNow(endpoint)
   if (heads.length === 0 && liveness === null && took === null) return nothing
-  const head = worstHead(endpoint)
+  const head = worstHead({ heads })
   const limits = rules?.thresholds
   const beat = liveness?.heartbeat_lag_seconds ?? null
   return html`

@@ -9,7 +9,7 @@ import { headWords, METACHAIN, WORDS } from './words.ts'
 /** One endpoint in the overview's table. */
 export function endpointRow({ network, endpoint, p95, past, zone, nowMs }: EndpointRow): TemplateResult {
   const { columns } = WORDS
-  const head = worstHead(endpoint)
+  const head = worstHead({ heads: headsNow(endpoint) })
   const beat = endpoint.liveness?.heartbeat_lag_seconds ?? null
   const failures = endpoint.liveness?.contiguous_failures ?? null
   return html`
@@ -25,7 +25,7 @@ export function endpointRow({ network, endpoint, p95, past, zone, nowMs }: Endpo
         </div>
       </th>
       <td role="cell" class="n height" data-label=${columns.height}>${height(endpoint, head)}</td>
-      <td role="cell" class="n lag" data-label=${columns.lag}>${isHeard(endpoint) ? lag(head, endpoint, network) : none()}</td>
+      <td role="cell" class="n lag" data-label=${columns.lag}>${lag(head, endpoint, network)}</td>
       <td role="cell" class="n beat" data-label=${columns.beat}>${beat === null ? none() : duration(beat)}</td>
       <td role="cell" class="n failures" data-label=${columns.failures}>${failures === null ? none() : quietZero(failures)}</td>
       <td role="cell" class="n latency" data-label=${columns.latency}>${p95 === null ? none() : latency(p95)}</td>
@@ -80,15 +80,16 @@ export function codeLink(code: string): TemplateResult {
 
 function height(endpoint: EndpointView, head: HeadView | undefined): TemplateResult {
   if (head === undefined) return none()
-  const old = head.lag_blocks === null || !isHeard(endpoint) ? html`<small>${WORDS.lastSeen}</small>` : nothing
+  const old = head.lag_blocks === null ? html`<small>${WORDS.lastSeen}</small>` : nothing
   const shard =
     endpoint.heads.length > 1 && head.shard !== null ? html`<small>${shardName(head.shard)}</small>` : nothing
   return html`${count(head.height)} ${shard} ${old}`
 }
 
-/** Whether its head is current: the last result stays in place for a while after the endpoint stops responding. */
-function isHeard({ conditions }: EndpointView): boolean {
-  return !conditions.some(({ code }) => code === 'unreachable' || code === 'bad-answer')
+/** Its heads, without lag if it does not respond: the last result stays in place for a while. */
+export function headsNow({ heads, conditions }: Pick<EndpointView, 'heads' | 'conditions'>): EndpointView['heads'] {
+  const isHeard = conditions.every(({ code }) => code !== 'unreachable' && code !== 'bad-answer')
+  return isHeard ? heads : heads.map((head) => ({ ...head, lag_blocks: null, lag_seconds: null }))
 }
 
 function lag(

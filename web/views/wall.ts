@@ -1,7 +1,7 @@
 import type { StripView } from '../../src/http/wire-history.ts'
 import type { EndpointView, NetworkView, StatusView } from '../../src/http/wire-status.ts'
 import { isWanted, labelsOf } from './endpoint-query.ts'
-import { codeLink, ticking } from './endpoint-row.ts'
+import { codeLink, headsNow, ticking } from './endpoint-row.ts'
 import { blocks, count, latency, unbroken, type Zone } from './format.ts'
 import { guard, html, nothing, repeat, type TemplateResult } from './lit.ts'
 import { endpointMark } from './mark.ts'
@@ -123,7 +123,7 @@ function tileText(
   shown: string,
   p95: number | null,
 ): string {
-  const head = worstHead(endpoint)
+  const head = worstHead({ heads: headsNow(endpoint) })
   const lag = head?.lag_blocks ?? null
   const facts = [
     standingText(endpoint),
