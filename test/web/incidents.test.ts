@@ -303,6 +303,33 @@ describe('the incident page', () => {
     expect(of.querySelectorAll('.reasons li:first-child rect.down')).toHaveLength(2)
   })
 
+  test('of more than a day says on which day each of its times was', async () => {
+    const [condition] = OVER.conditions
+    const [opened] = CHANGED.changes
+    if (condition === undefined || opened === undefined) throw new Error('no condition')
+    const openedAt = '2025-12-30T22:00:00.000Z'
+    const long = {
+      ...CHANGED,
+      opened_at: openedAt,
+      confirmed_at: openedAt,
+      conditions: [{ ...condition, since: openedAt, until: OVER.closed_at }],
+      changes: [{ ...opened, at: openedAt, samples: [] }],
+    }
+    const buckets = ['2025-12-30T20:00:00.000Z', '2026-01-01T20:00:00.000Z'].map((start) => ({
+      ...bucket('22:50', {}),
+      start,
+    }))
+    const history = async () => ({ ok: true as const, value: { ...HISTORY, step_seconds: 172_800, buckets } })
+
+    const of = await drawPage(sourcesOf(long, { history }))
+
+    expect(textsOf(of, '.changes .at')[0]).toBe('30 Dec, 22:00:00 0 s')
+    expect(textsOf(of, '.reasons li time')).toEqual(['30 Dec, 22:00:00', '1 Jan, 23:02:03'])
+    expect(textsOf(of, '.small-charts tbody th')).toEqual(['30 Dec, 20:00', '1 Jan, 20:00'])
+    expect(textsOf(of, '.small-charts .axis')).toEqual(['30 Dec, 20:00 1 Jan, 20:00 3 Jan, 20:00 UTC'])
+    expect(textsOf(drawList([long]), '.span time')).toEqual(['22:00', '1 Jan, 23:02'])
+  })
+
   test('loads its own length of history on both sides, at least ten minutes, in steps of at least two polls', async () => {
     const asked: { fromMs: number; toMs: number; stepSeconds: number }[] = []
     const history: Sources['history'] = async (of) => {

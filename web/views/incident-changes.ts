@@ -3,25 +3,27 @@ import { shardName } from './endpoint-row.ts'
 import { moment, unbroken, type Zone } from './format.ts'
 import { html, nothing, type TemplateResult } from './lit.ts'
 import { mark } from './mark.ts'
-import { clockOf } from './when.ts'
+import { clockOf, dated } from './when.ts'
 import { changeSentence, INCIDENT_WORDS, offset, sampleSentence } from './words-incidents.ts'
 
 /** The timeline of an incident, with measurements. */
-export function incidentChanges(incident: IncidentView, zone: Zone): TemplateResult {
+export function incidentChanges(incident: IncidentView, zone: Zone, nowMs: number): TemplateResult {
   const openedMs = Date.parse(incident.opened_at)
+  const endMs = incident.closed_at === null ? nowMs : Date.parse(incident.closed_at)
+  const when = (at: string) => changedAt(at, { openedMs, endMs, zone })
   const confirmed = incident.confirmed_at
   const later = incident.changes.findIndex(({ at }) => Date.parse(at) > Date.parse(confirmed))
   const place = later === -1 ? incident.changes.length : later
   const item = (change: IncidentView['changes'][number]) => html`
     <li>
-      ${when(change.at, openedMs, zone)} ${mark(change.state)}
+      ${when(change.at)} ${mark(change.state)}
       <div>
         <p>${changeSentence(change)}</p>
         ${samples(incident, change, incident.changes[incident.changes.indexOf(change) - 1])}
       </div>
     </li>
   `
-  const confirmation = html`<li class="quiet">${when(confirmed, openedMs, zone)}<span class="dot" aria-hidden="true"></span><p>${INCIDENT_WORDS.confirmed}</p></li>`
+  const confirmation = html`<li class="quiet">${when(confirmed)}<span class="dot" aria-hidden="true"></span><p>${INCIDENT_WORDS.confirmed}</p></li>`
   const items = [
     ...incident.changes.slice(0, place).map(item),
     confirmation,
@@ -47,9 +49,16 @@ const LAST_ITEMS = 3
 /** A change of a whole network has one sample per endpoint and shard. */
 const MOST_SAMPLES = 12
 
-function when(at: string, openedMs: number, zone: Zone): TemplateResult {
+interface Extent {
+  readonly openedMs: number
+  readonly endMs: number
+  readonly zone: Zone
+}
+
+function changedAt(at: string, { openedMs, endMs, zone }: Extent): TemplateResult {
   const ms = Date.parse(at)
-  return html`<p class="at"><time datetime=${at} title=${moment(at, zone)}>${clockOf(ms, zone)}</time> <small>${offset((ms - openedMs) / 1000)}</small></p>`
+  const clock = dated(clockOf(ms, zone), ms, endMs - openedMs, zone)
+  return html`<p class="at"><time datetime=${at} title=${moment(at, zone)}>${clock}</time> <small>${offset((ms - openedMs) / 1000)}</small></p>`
 }
 
 function samples(

@@ -2,7 +2,7 @@ import type { IncidentConditionView, IncidentSummaryView } from '../../src/http/
 import { codeLink } from './endpoint-row.ts'
 import { duration, unbroken, type Zone } from './format.ts'
 import { html, nothing, svg, type TemplateResult } from './lit.ts'
-import { clockOf } from './when.ts'
+import { clockOf, dated } from './when.ts'
 import { INCIDENT_WORDS } from './words-incidents.ts'
 import { NEXT_STEPS } from './words-runbooks.ts'
 
@@ -48,6 +48,7 @@ function reason(times: readonly IncidentConditionView[], { fromMs, toMs, zone }:
   const ends = ({ since, until }: IncidentConditionView) =>
     [Date.parse(since), until === null ? toMs : Date.parse(until)] as const
   const heldMs = times.map(ends).reduce((sum, [since, until]) => sum + Math.max(0, until - since), 0)
+  const clock = (time: string) => dated(clockOf(Date.parse(time), zone), Date.parse(time), toMs - fromMs, zone)
   const held = duration(Math.round(heldMs / 1000))
   const { code, state, message } = latest
   return html`<li class=${state}>
@@ -64,9 +65,9 @@ function reason(times: readonly IncidentConditionView[], { fromMs, toMs, zone }:
     <p class="quiet">
       ${state === 'up' ? INCIDENT_WORDS.noChange : state}, ${times.length === 1 ? nothing : `${INCIDENT_WORDS.often(times.length, held)}, `}<time
         datetime=${latest.since}
-        >${clockOf(Date.parse(latest.since), zone)}</time
+        >${clock(latest.since)}</time
       > –
-      ${latest.until === null ? INCIDENT_WORDS.ongoing : html`<time datetime=${latest.until}>${clockOf(Date.parse(latest.until), zone)}</time>`}${times.length === 1 ? `, ${held}` : nothing}
+      ${latest.until === null ? INCIDENT_WORDS.ongoing : html`<time datetime=${latest.until}>${clock(latest.until)}</time>`}${times.length === 1 ? `, ${held}` : nothing}
     </p>
   </li>`
 }

@@ -81,7 +81,7 @@ function draw(model: Model<IncidentData>): TemplateResult {
       </section>
       <section class="card" aria-labelledby="changes">
         <h2 id="changes">${INCIDENT_WORDS.changes}</h2>
-        ${incidentChanges(data.incident, zone)}
+        ${incidentChanges(data.incident, zone, nowMs)}
       </section>
       ${incidentNotes(data.incident, model.access, zone)}
       ${incidentNotifications(data.incident, zone)}

@@ -8,7 +8,7 @@ import { html, nothing, repeat, svg, type TemplateResult } from './lit.ts'
 import { mark } from './mark.ts'
 import { incidentPath, type Route } from './route.ts'
 import { type Answer, defineView, type Model, type Sources } from './view.ts'
-import { clockOf, dateOf, day, sinceMidnight } from './when.ts'
+import { clockOf, dated, dateOf, day, sinceMidnight } from './when.ts'
 import { titleOf, WORDS } from './words.ts'
 import { INCIDENT_WORDS } from './words-incidents.ts'
 
@@ -125,7 +125,7 @@ function row(incident: IncidentSummaryView, { status, settings, nowMs }: Model<I
         >${
           closedAt === null
             ? nothing
-            : html`–<time datetime=${closedAt} title=${moment(closedAt, zone)}>${timeText(endMs, zone)}</time>`
+            : html`–<time datetime=${closedAt} title=${moment(closedAt, zone)}>${dated(timeText(endMs, zone), endMs, endMs - openedMs, zone)}</time>`
         }
         <small class=${closedAt === null ? 'lasting' : nothing}>${closedAt === null ? `${INCIDENT_WORDS.lasts} ` : ''}${unbroken(incidentTime(incident, nowMs))}</small>
       </p>

@@ -2,7 +2,7 @@ import type { StateView } from '../../src/http/wire-status.ts'
 import { duration, minute, type Zone } from './format.ts'
 import { html, nothing, svg, type TemplateResult } from './lit.ts'
 import { LETTERS, word } from './strip.ts'
-import { clockOf } from './when.ts'
+import { clockOf, dated } from './when.ts'
 import { CHART_WORDS } from './words-small-charts.ts'
 
 /**
@@ -200,8 +200,8 @@ function round(value: number): number {
   return Math.round(value * 100) / 100
 }
 
-function stamp(ms: number, { stepMs, zone }: SmallCharts): string {
-  return stepMs < 60_000 ? clockOf(ms, zone) : minute(ms, zone)
+function stamp(ms: number, { stepMs, cells, zone }: SmallCharts): string {
+  return dated(stepMs < 60_000 ? clockOf(ms, zone) : minute(ms, zone), ms, cells * stepMs, zone)
 }
 
 function table(of: SmallCharts): TemplateResult {

@@ -38,6 +38,11 @@ export function dateOf(ms: number, zone: Zone): string {
   return FORMATS[zone].date.format(ms)
 }
 
+/** Puts the day before a time if what it belongs to lasted longer than one: `3 Nov, 19:03`. */
+export function dated(time: string, ms: number, lastedMs: number, zone: Zone): string {
+  return lastedMs > DAY_MS ? `${day(ms, zone)}, ${time}` : time
+}
+
 /** `19:03:04`. */
 export function clockOf(ms: number, zone: Zone): string {
   return FORMATS[zone].clock.format(ms)
