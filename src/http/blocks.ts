@@ -75,7 +75,9 @@ function shardView(
   const most = Math.min(MOST_BLOCKS, Math.floor(MOST_CELLS / Math.max(1, shown.length)))
   const first = Math.max(0, newest - most + 1)
   const heights = Array.from({ length: newest < first ? 0 : newest - first + 1 }, (_, at) => first + at)
-  const arrivals = shown.map(({ sighted }) => arrivalsOf(sighted, first, heights.length))
+  const observed = shown.map(({ sighted }) => arrivalsOf(sighted, first, heights.length))
+  const hasFirst = heights.map((height, at) => !hadBefore(shown, { height, newest, at: earliest(observed, at) }))
+  const arrivals = observed.map((own) => own.map((one, at) => (hasFirst[at] ? one : null)))
   const firstSeen = heights.map((_, at) => earliest(arrivals, at))
   const { blocks, reports } = reportedBlocks(
     shown.map(({ sighted }) => sighted),
@@ -135,6 +137,24 @@ function arrivalsOf({ heads }: Sighted, first: number, count: number): (Arrival 
     for (let height = from; height <= to; height++) arrivals[height - first] ??= { at, after }
   }
   return arrivals
+}
+
+/** Whether an endpoint had the block at its first poll, before it was seen to arrive anywhere: then no other one was first. */
+function hadBefore(shown: readonly Witness[], { height, newest, at }: Seen): boolean {
+  return shown.some(({ sighted: { heads } }) => {
+    const [oldest] = heads
+    if (oldest === undefined || oldest.before !== null || at === null) return false
+    // An impossible height tells nothing of this block.
+    return oldest.at <= at && oldest.head.height >= height && oldest.head.height <= newest
+  })
+}
+
+interface Seen {
+  readonly height: number
+  /** The height of the newest block. */
+  readonly newest: number
+  /** When the block was first seen to arrive. */
+  readonly at: UnixMs | null
 }
 
 function earliest(arrivals: readonly (readonly (Arrival | null)[])[], index: number): UnixMs | null {

@@ -46,6 +46,29 @@ describe('…/networks/:network/blocks', () => {
     expect(endpoints.map(({ within_seconds: within }) => within[2])).toEqual([4, 6])
   })
 
+  test('no endpoint was first at a block that another endpoint had at its first poll', async () => {
+    const setting = setUp()
+    await told(setting, OWN, 100)
+    await told(setting, OTHER, 97)
+    await setting.clock.advance(4000)
+
+    await told(setting, OTHER, 101)
+
+    const { blocks, endpoints } = await blocksOf(setting)
+    const seen = blocks.map(({ height, first_seen_at: at }) => [height, at !== null])
+    expect(seen.slice(-4)).toEqual([
+      [98, false],
+      [99, false],
+      [100, false],
+      [101, true],
+    ])
+    expect(endpoints.map(({ later_seconds: later }) => later.slice(-4))).toEqual([
+      [null, null, null, null],
+      [null, null, null, 0],
+    ])
+    expect(endpoints[1]?.within_seconds.slice(-4)).toEqual([null, null, null, 4])
+  })
+
   test('blocks that arrive between two polls are dated to the later poll', async () => {
     const setting = setUp()
     await told(setting, OWN, 100)
