@@ -1,5 +1,5 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib'
 import { root } from './prepare.mjs'
@@ -69,8 +69,10 @@ function prepared({ onLoad }) {
   const incidents = join(root, 'web/views/events.ts')
   onLoad({ filter: /\/web\/(views\/)?[^/]+\.ts$/ }, ({ path }) => {
     const text = readFileSync(path, 'utf8')
+    // Words have line breaks only where readers need them.
+    const isTemplate = dirname(path) === join(root, 'web/views') && !basename(path).startsWith('words-')
     const tight =
-      dirname(path) === join(root, 'web/views') ? text.replace(/>\s*\n\s*</g, '><').replace(/\n +/g, '\n') : text
+      isTemplate ? text.replace(/>\s*\n\s*</g, '><').replace(/\n +/g, '\n') : text
     const first = later.has(path) ? [app] : []
     const together = ONLY_WITH_INCIDENTS.test(tight) && path !== incidents ? [incidents] : []
     const imports = [...first, ...together].map((file) => `import ${JSON.stringify(file)}\n`)

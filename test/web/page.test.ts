@@ -1,11 +1,20 @@
 import type { Page } from 'playwright-core'
 import { describe, expect, test } from 'vitest'
+import { parse } from 'yaml'
 import { systemClock } from '../../src/clock.ts'
 import { ownState } from '../../src/daemon/own-health.ts'
 import { Secret } from '../../src/secret.ts'
 import type { HistoryBucket } from '../../src/store/store.ts'
 import { NODE, OTHER, OWN, type Setting, setUp } from '../http/setting.ts'
-import { DRAWN, findingsInAllLooks, hasChromium, type Look, openChromium, type Seen } from '../support/chromium.ts'
+import {
+  DRAWN,
+  excessWidth,
+  findingsInAllLooks,
+  hasChromium,
+  type Look,
+  openChromium,
+  type Seen,
+} from '../support/chromium.ts'
 import { condition, incident } from '../support/incident.ts'
 import { bad, endpoint, good, head, liveness, network, nodeCheck } from '../support/network.ts'
 import { aClusterReport, aPlace, DISAGREEING, PARTIAL, putPlaces } from '../support/places.ts'
@@ -588,6 +597,15 @@ describe.runIf(hasChromium)('the page in Chromium', () => {
     await page.unroute('**/api/v1/observer')
     await note.waitFor({ state: 'detached', timeout: 20_000 })
   }, 120_000)
+
+  test.each(['/gateway', '/notifications'])('shows at %s an example that can be copied as it is', async (path) => {
+    const { page } = await show(setUp({ realClock: systemClock }), { path, width: 320 })
+
+    const example = parse((await page.locator('.off pre').textContent()) ?? '') as object
+
+    expect(Object.keys(example)).toEqual([path === '/gateway' ? 'gateway' : 'notify'])
+    expect(await excessWidth(page)).toEqual([])
+  })
 
   test('reloads when the daemon comes back with other files', async () => {
     const setting = setUp({ realClock: systemClock })
