@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
 import { Secret } from '../../src/secret.ts'
 import { type Setting, setUp } from '../http/setting.ts'
-import { findingsInAllLooks, hasChromium, openChromium } from '../support/chromium.ts'
+import { excessWidth, findingsInAllLooks, hasChromium, openChromium } from '../support/chromium.ts'
 import { endpoint, good, head, network } from '../support/network.ts'
 
 const TOKEN = 'a-token-of-sixteen-and-more'
@@ -42,6 +42,18 @@ describe.runIf(hasChromium)('a network in Chromium', () => {
     expect(await page.locator('.disputed').innerText()).toContain('different block than the majority: Node three')
     expect(await page.locator('.routing ol li').count()).toBeGreaterThan(1)
   }, 120_000)
+
+  test.each([320, 1280])('fits %i px with titles of a hundred characters', async (width) => {
+    const title = 'Archive node '.repeat(8).slice(0, 100)
+    const endpoints = NODES.map((node) => ({ ...node, title }))
+    const setting = setUp({ realClock: systemClock, networks: [{ network: network(), endpoints }] })
+    await advance(setting, ...Array.from({ length: 20 }, (_, at) => 985 + at))
+
+    const { page } = await show((await serve(setting)) + PATH, { width })
+
+    expect(await page.locator('.lens thead th').count()).toBeGreaterThan(8)
+    expect(await excessWidth(page)).toEqual([])
+  })
 
   test('updates when blocks arrive', async () => {
     const { setting, address } = await start()
