@@ -210,6 +210,26 @@ describe.runIf(hasChromium)('an endpoint in Chromium', () => {
     expect(Math.abs((timeline?.width ?? 0) - (over?.width ?? 99))).toBeLessThanOrEqual(2)
   })
 
+  test('has charts in their own colours where the system forces colours', async () => {
+    const { page } = await see({ colorScheme: 'light' })
+    await page.emulateMedia({ forcedColors: 'active' })
+
+    await page.reload()
+
+    await plots(page).nth(3).waitFor()
+    const colours = await plots(page)
+      .first()
+      .evaluate((canvas) => {
+        const { width, height } = canvas as HTMLCanvasElement
+        const { data } = (canvas as HTMLCanvasElement).getContext('2d')?.getImageData(0, 0, width, height) ?? {
+          data: [],
+        }
+        return Array.from({ length: data.length / 4 }, (_, at) => data.slice(4 * at, 4 * at + 3).join())
+      })
+    // The shade of degraded time; it was black, as the line that it is behind.
+    expect(colours).toContain('255,247,232')
+  })
+
   test('without a script has a sentence and a table below every heading of a chart, and no code for badges', async () => {
     const { page } = await see({ scripts: false })
 
