@@ -938,6 +938,8 @@ describe.runIf(hasChromium)('the page in Chromium', () => {
     const [first, second] = [page.locator('.tile').first(), page.locator('.tile').nth(3)]
     const told = () => page.locator('.tipbox:not([hidden])').textContent()
 
+    // WCAG 2.5.8: what is smaller is hard to hit with a finger.
+    expect((await first.boundingBox())?.height).toBeGreaterThanOrEqual(24)
     for (const tile of [first, second]) {
       await tile.tap()
       await page.locator('.tipbox:not([hidden])').waitFor()
