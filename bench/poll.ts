@@ -154,6 +154,7 @@ const up = board.networks()[0]?.endpoints.filter(({ health }) => health.verdict 
 console.log(
   `endpoints up: ${up} of ${COUNT}; rows written ${store.status().rowsWritten}, dropped ${store.status().rowsDropped}`,
 )
-await Promise.all([pool.close(), prober.close(), store.close()])
+prober.close()
+await Promise.all([pool.close(), store.close()])
 fleet.stop()
 rmSync(folder, { recursive: true, force: true })

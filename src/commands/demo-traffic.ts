@@ -62,7 +62,7 @@ export function startDemoTraffic({ url, endpointId, clock }: DemoTrafficDeps) {
       stopping.abort()
       timer.cancel()
       await inFlight
-      await forwarder.close()
+      forwarder.close()
     },
   }
 }

@@ -59,7 +59,7 @@ export async function probeNetworks(
       )
     }),
   )
-  await prober.close()
+  prober.close()
 
   const now = systemClock.now()
   const healths = rounds.flat()

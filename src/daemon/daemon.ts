@@ -114,7 +114,7 @@ export async function startDaemon({ config, log, clock: realClock = systemClock 
 
   /** Closes everything that a failed start has opened. */
   async function abandon(): Promise<void> {
-    await Promise.all([monitor.stop(), role.stop(), prober.close(), http.close(), gateway?.close(), notifier.stop()])
+    await Promise.all([monitor.stop(), role.stop(), http.close(), gateway?.close(), notifier.stop()])
     await store.close()
   }
 
@@ -169,11 +169,11 @@ export async function startDaemon({ config, log, clock: realClock = systemClock 
       isStopping = true
       // 2. The gateway accepts no new requests and finishes those in flight, while polls keep verdicts current.
       await gateway?.close()
-      // 3. No new poll starts; running polls are aborted.
+      // 3. No new poll starts; running polls are aborted. Then connections to nodes are closed.
       await Promise.all([monitor.stop(), role.stop()])
-      // 4. Connections to nodes are closed, and calendar jobs are aborted.
+      // 4. Calendar jobs are aborted.
       samples.cancel()
-      await Promise.all([prober.close(), jobs.stop()])
+      await jobs.stop()
       // 5. Messages in flight are finished; those that wait stay in the store.
       await notifier.stop()
       // 6. The state that a restart needs is queued for the store; then, other members of a cluster take over.

@@ -85,11 +85,12 @@ export function createMonitor(deps: MonitorDeps) {
     scheduler,
     calendar,
 
-    /** No new poll starts; resolves when the running ones are aborted. */
+    /** No new poll starts; resolves when the running ones are aborted, and connections to nodes are closed. */
     async stop(): Promise<void> {
       clockWatch.stop()
       calendar.stop()
       await scheduler.stop()
+      prober.close()
     },
   }
 }

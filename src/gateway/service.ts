@@ -161,7 +161,7 @@ export function createGatewayService(deps: GatewayServiceDeps) {
       await gateway.close()
       cache.stop()
       rollbacks.stop()
-      await forwarder.close()
+      forwarder.close()
     },
   }
 }

@@ -48,16 +48,13 @@ export function createNodeForwarder({
       })
     },
     /** Whether requests of the caller wait for a connection to this address. */
-    isQueueing: (address: NodeAddress, caller: string | null): boolean => transport.isQueueing(address, caller),
+    isQueueing: transport.isQueueing,
     /** Closes all connections except those to these addresses, once their pending requests have ended, and divides the limits. */
     retain(addresses: readonly NodeAddress[]): void {
       connections.divide(new Set(addresses.map(({ connectionKey }) => connectionKey)).size)
       transport.retain(addresses, true)
     },
-    close(): Promise<void> {
-      transport.close()
-      return Promise.resolve()
-    },
+    close: transport.close,
   }
 }
 

@@ -63,7 +63,6 @@ export function createProber({ clock, maxConnections = MAX_CONNECTIONS, lookup =
     close() {
       entries = new Map()
       client.close()
-      return Promise.resolve()
     },
   }
 }
@@ -75,7 +74,7 @@ export interface Prober {
    * the network, the chain id is verified.
    */
   poll(endpoint: Endpoint, signal: AbortSignal, compare?: Compare, fits?: Fits): Promise<PollResult>
-  close(): Promise<void>
+  close(): void
 }
 
 export interface TargetedProber extends Prober {

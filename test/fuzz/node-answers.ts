@@ -80,7 +80,8 @@ export async function fuzzNodeAnswers({
   }
 
   await Promise.all(LANES.flatMap((lane) => [poll(lane), forward(lane)]))
-  await Promise.all([prober.close(), forwarder.close()])
+  prober.close()
+  forwarder.close()
   await node.stop()
   await new Promise((resolve) => setTimeout(resolve, 50))
   process.off('uncaughtException', onThrow).off('unhandledRejection', onThrow)

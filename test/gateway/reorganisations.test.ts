@@ -78,9 +78,10 @@ async function open(family: 'ethereum' | 'avalanche', finalDepth: number) {
   const coalescer = createCoalescer({ next: forwarder, clock: systemClock, callerHeights: tips })
   const cache = createCache({ next: coalescer, board, clock: systemClock, callerHeights: tips })
   cache.configure({ maxBytes: 2 ** 20, finalDepths: new Map([[of.name, finalDepth]]) })
-  onTestFinished(async () => {
+  onTestFinished(() => {
     cache.stop()
-    await Promise.all([forwarder.close(), prober.close()])
+    forwarder.close()
+    prober.close()
   })
 
   const poll = async () => void (await poller.poll(endpointKey(own), new AbortController().signal))

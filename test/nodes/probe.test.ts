@@ -329,7 +329,7 @@ test('a closed prober has ended its pending polls, and leaves no timer running',
   const result = poll(AVALANCHE, NEVER)
   await asked
 
-  await close()
+  close()
 
   expect(failures(await result)).toMatchObject([{ kind: 'reset' }, { kind: 'reset' }])
   expect(timers).toBe(0)

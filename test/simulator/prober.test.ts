@@ -12,9 +12,9 @@ import { startNode, stopAfterTest, targetOf } from './ask.ts'
 const TIMEOUT_MS = 600
 const AMPLE_MS = 20_000
 const signal = new AbortController().signal
-const closing: { close(): Promise<void> }[] = []
-afterEach(async () => {
-  await Promise.all(closing.splice(0).map((prober) => prober.close()))
+const closing: { close(): void }[] = []
+afterEach(() => {
+  for (const prober of closing.splice(0)) prober.close()
 })
 
 async function visit(kind: NodeOptions['kind'], faults: readonly Fault[] = [], timeoutMs = AMPLE_MS) {

@@ -44,7 +44,7 @@ beforeAll(async () => {
 })
 afterEach(async () => {
   await Promise.all([...nodes.values()].map((node) => node.heal()))
-  await Promise.all([...probers.values()].map((prober) => prober.close()))
+  for (const prober of probers.values()) prober.close()
   probers.clear()
 })
 afterAll(async () => {

@@ -53,9 +53,9 @@ export function createForwarder(deps: ForwarderDeps): Forwarder {
     isQueueing: ({ network, share }) =>
       upstreams.network(network)?.upstreams.some(({ address }) => nodes.isQueueing(address, share ?? null)) === true,
     overview: (network) => upstreams.network(network)?.selector.overview() ?? [],
-    async close() {
+    close() {
       upstreams.close()
-      await nodes.close()
+      nodes.close()
     },
   }
 }
@@ -69,7 +69,7 @@ export interface Forwarder extends UpstreamHandler {
   isQueueing(request: Pick<UpstreamRequest, 'network' | 'share'>): boolean
   /** In the current routing order, then the excluded endpoints; empty for an unknown network. */
   overview(network: string): readonly EndpointOverview[]
-  close(): Promise<void>
+  close(): void
 }
 
 export interface ForwarderDeps extends Omit<FailoverLoopDeps, 'send' | 'staleAnswers'> {
