@@ -8,12 +8,12 @@ import type { Call } from '../upstream-request.ts'
  * Reads the envelopes of JSON-RPC 2.0 requests and keeps their params as text. The body must be UTF-8 without byte
  * order mark. Repeated members are rejected, because nodes differ in which one they use.
  */
-export function readBody(body: Buffer, { batchLimit, maxDepth = MAX_DEPTH }: BodyLimits): Body {
+export function readBody(body: Buffer, { batchLimit }: BodyLimits): Body {
   if (!isUtf8(body)) return NOT_UTF8
   const scan = openScan(body)
   const start = skipBlank(scan, 0)
-  if (scan.bytes[start] === BRACKET) return readBatch(scan, start, batchLimit, maxDepth)
-  const end = scanEntry(scan, start, maxDepth)
+  if (scan.bytes[start] === BRACKET) return readBatch(scan, start, batchLimit)
+  const end = scanEntry(scan, start, MAX_DEPTH)
   if (end < 0 || skipBlank(scan, end) !== scan.length) return unparsable(end)
   return { kind: 'single', entry: entryAt(scan, start) }
 }
@@ -32,14 +32,12 @@ export type Entry =
 
 export interface BodyLimits {
   readonly batchLimit: number
-  /** Levels of objects and arrays, including those of the envelope. */
-  readonly maxDepth?: number
 }
 
-/** No valid request nests deeper: a call with access lists has 6 levels. */
-const MAX_DEPTH = 64
+/** Levels of objects and arrays, including those of the envelope. No valid request has more: a call with access lists has 6. */
+export const MAX_DEPTH = 64
 
-function readBatch(scan: Scan, start: number, batchLimit: number, maxDepth: number): Body {
+function readBatch(scan: Scan, start: number, batchLimit: number): Body {
   const { bytes } = scan
   const entries: Entry[] = []
   let here = skipBlank(scan, start + 1)
@@ -53,7 +51,7 @@ function readBatch(scan: Scan, start: number, batchLimit: number, maxDepth: numb
         rejection: gatewayError('too-large', `a batch may hold at most ${batchLimit} requests`),
       }
     }
-    const end = scanEntry(scan, here, maxDepth - 1)
+    const end = scanEntry(scan, here, MAX_DEPTH - 1)
     if (end < 0) return unparsable(end)
     entries.push(entryAt(scan, here))
     here = skipBlank(scan, end)

@@ -4,6 +4,7 @@ import { scanObject, skipBlank } from '../json-scan.ts'
 import { openScan } from '../json-text.ts'
 import type { ClassifiedRequest } from '../upstream-request.ts'
 import { isOwnPath, MAX_PATH_BYTES } from './aliases.ts'
+import { MAX_DEPTH } from './envelope.ts'
 
 /** Checks the params of one method, given as the JSON text of an array or object. Errors name the invalid member. */
 export type ReadParams = (text: string | null) => ClassifiedRequest | GatewayError
@@ -155,9 +156,6 @@ function argumentOf(text: string, members: readonly Buffer[]): Record<string, un
   scanObject(scan, Array.isArray(params) ? skipBlank(scan, first + 1) : first, members, spans, MAX_DEPTH)
   return spans.at(-1) === 0 && spans.every((offset) => offset >= 0) ? (args as Record<string, unknown>) : null
 }
-
-/** The depth limit of the whole request. */
-const MAX_DEPTH = 64
 
 function bad(message: string): GatewayError {
   return gatewayError('bad-params', message)
