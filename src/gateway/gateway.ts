@@ -22,7 +22,6 @@ import { type AdmittedRequest, type Answer, createRequestHandler } from './reque
 import { createRequestRecorder, type GatewayMetrics } from './request/request-recorder.ts'
 import {
   byteLength,
-  NOT_FORWARDED,
   preflightHeaders,
   type ResponseHeaders,
   requestIdOf,
@@ -30,7 +29,7 @@ import {
   respondEmpty,
 } from './request/respond.ts'
 import type { AliasRoutes } from './request/route.ts'
-import { Cancellation, type UpstreamHandler } from './upstream-request.ts'
+import { Cancellation, NOT_FORWARDED, type UpstreamHandler } from './upstream-request.ts'
 
 export type Gateway = ReturnType<typeof createGateway>
 

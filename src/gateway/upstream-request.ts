@@ -91,6 +91,9 @@ export interface Provenance {
   readonly staleMs?: number | null
 }
 
+/** The gateway answers itself. */
+export const NOT_FORWARDED: Provenance = { endpoint: null, attempts: 0, cache: 'none', degraded: false, nodeMs: 0 }
+
 /** Signals that the caller left. An AbortController would take 8 to 12 µs, over 5 % of a request. */
 export class Cancellation implements CancelSignal {
   aborted = false

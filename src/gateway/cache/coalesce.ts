@@ -10,7 +10,13 @@ import {
   readsLogs,
 } from '../caller-heights.ts'
 import { BEHIND_CALLER } from '../errors.ts'
-import { chainOperationOf, type Reply, type UpstreamHandler, type UpstreamRequest } from '../upstream-request.ts'
+import {
+  chainOperationOf,
+  NOT_FORWARDED,
+  type Reply,
+  type UpstreamHandler,
+  type UpstreamRequest,
+} from '../upstream-request.ts'
 
 /**
  * Lets identical reads in flight share one request. The first request leads; if it is cancelled or times out, the
@@ -172,14 +178,7 @@ function isLeadersOwn(
 }
 
 /** To a follower that has seen a higher block and has no time left for a request of its own. */
-const NOT_ACCEPTED = {
-  kind: 'rejected',
-  rejection: BEHIND_CALLER,
-  endpoint: null,
-  cache: 'none',
-  degraded: false,
-  nodeMs: 0,
-} as const
+const NOT_ACCEPTED: Reply = { ...NOT_FORWARDED, kind: 'rejected', rejection: BEHIND_CALLER }
 
 /** Beyond this, further requests are not shared. */
 const MAX_FLIGHTS = 4096

@@ -1,7 +1,7 @@
 import { describeFailure, type Failure } from '../../core/failure.ts'
 import type { RejectionReason } from '../../core/routing/request-outcome.ts'
 import { type GatewayError, gatewayError, OVERLOADED } from '../errors.ts'
-import type { NodeReply, Reply, UpstreamRequest } from '../upstream-request.ts'
+import { NOT_FORWARDED, type NodeReply, type Reply, type UpstreamRequest } from '../upstream-request.ts'
 import type { RepeatedAnswer } from './stale-answers.ts'
 import type { Upstream } from './upstream.ts'
 
@@ -47,16 +47,7 @@ export interface NodeAnswer {
 }
 
 export function rejected(error: GatewayError, endpoint: string | null, attempts: number, nodeMs: number): Reply {
-  return {
-    kind: 'rejected',
-    rejection: error,
-    endpoint,
-    attempts,
-    cache: 'none',
-    degraded: false,
-    nodeMs,
-    nodeId: null,
-  }
+  return { ...NOT_FORWARDED, kind: 'rejected', rejection: error, endpoint, attempts, nodeMs }
 }
 
 /** The reply to a request that no endpoint has answered. */

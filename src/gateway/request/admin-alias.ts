@@ -4,6 +4,7 @@ import type { Log } from '../../log.ts'
 import { type GatewayError, gatewayError } from '../errors.ts'
 import {
   Cancellation,
+  NOT_FORWARDED,
   type Provenance,
   type Reply,
   type UpstreamHandler,
@@ -141,6 +142,5 @@ export function rejectedAfter(reply: Reply, rejection: GatewayError): Reply {
 const STORED_WITHIN_MS = 1000
 /** avalanchego's result. */
 const DONE = Buffer.from('{}')
-const NOT_FORWARDED: Provenance = { endpoint: null, attempts: 0, cache: 'none', degraded: false, nodeMs: 0 }
 const TOO_MANY = gatewayError('forbidden', 'the limit of aliases is reached')
 const TOO_LATE = gatewayError('deadline', 'timed out while waiting for an earlier admin.alias call for the same alias')

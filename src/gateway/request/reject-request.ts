@@ -1,11 +1,12 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Clock } from '../../clock.ts'
 import { ERRORS, type GatewayError, restError, rpcErrorWithoutId } from '../errors.ts'
+import { NOT_FORWARDED } from '../upstream-request.ts'
 import type { Admission, ErrorFormat } from './admission.ts'
 import { type BodyLimits, readBody } from './envelope.ts'
 import { type BodyMemory, closeAfterBody, declaredLength, hasBody, isChunked, receiveBody } from './request-body.ts'
 import type { RequestRecorder } from './request-recorder.ts'
-import { NOT_FORWARDED, type ResponseHeaders, rejectCalls, respond } from './respond.ts'
+import { type ResponseHeaders, rejectCalls, respond } from './respond.ts'
 
 /** Answers a whole request with an error. A small body is read, so that the error carries the ids of its calls. */
 export async function rejectRequest(

@@ -4,7 +4,14 @@ import type { AskedOperation, RequestOutcome } from '../../core/routing/request-
 import { type Log, placeOf } from '../../log.ts'
 import { ERRORS, type GatewayError, gatewayError, INTERNAL_ERROR, OVERLOADED, restError, rpcError } from '../errors.ts'
 import type { LoopTurns } from '../loop-turns.ts'
-import type { Call, ClassifiedRequest, Reply, UpstreamHandler, UpstreamPath } from '../upstream-request.ts'
+import {
+  type Call,
+  type ClassifiedRequest,
+  NOT_FORWARDED,
+  type Reply,
+  type UpstreamHandler,
+  type UpstreamPath,
+} from '../upstream-request.ts'
 import { rateLimited, type ServedNetwork } from './admission.ts'
 import type { AnswerMemory, BatchMemory } from './answer-memory.ts'
 import type { Caller } from './callers.ts'
@@ -12,7 +19,7 @@ import { classifyCall } from './classify.ts'
 import { type Body, type Entry, readBody } from './envelope.ts'
 import { readRest } from './multiversx-routes.ts'
 import type { RequestRecorder } from './request-recorder.ts'
-import { frame, frameBatch, NOT_FORWARDED, type ResponseBody, rejectCalls, type Summary, summaryOf } from './respond.ts'
+import { frame, frameBatch, type ResponseBody, rejectCalls, type Summary, summaryOf } from './respond.ts'
 import { type AliasRoutes, isRouteTarget, type RouteTarget, type RpcRoute, routeTargetOf } from './route.ts'
 
 /** Answers admitted requests: parses them, forwards each call and builds the response. */
@@ -87,7 +94,7 @@ export function createRequestHandler(deps: RequestHandlerDeps): RequestHandler {
       })
     } catch (error) {
       log.error({ network: network.name, operation: operation.name, error: placeOf(error) }, 'request failed')
-      return { kind: 'rejected', rejection: INTERNAL_ERROR, ...NOT_FORWARDED, nodeMs: 0 }
+      return { kind: 'rejected', rejection: INTERNAL_ERROR, ...NOT_FORWARDED }
     }
   }
 
@@ -270,4 +277,4 @@ function asSuccess(result: Buffer): Buffer | string {
 }
 
 const ANSWER_TOO_LARGE = gatewayError('answer-too-large', 'answer too large')
-const WOULD_NOT_FIT: Reply = { kind: 'rejected', rejection: ANSWER_TOO_LARGE, ...NOT_FORWARDED, nodeMs: 0 }
+const WOULD_NOT_FIT: Reply = { kind: 'rejected', rejection: ANSWER_TOO_LARGE, ...NOT_FORWARDED }

@@ -93,8 +93,6 @@ export interface ResponseHeaders {
 /** The provenance of an answer, or of all elements of a batch together. */
 export type Summary = Pick<Provenance, 'endpoint' | 'attempts' | 'cache' | 'degraded' | 'height' | 'staleMs'>
 
-export const NOT_FORWARDED: Summary = { endpoint: null, attempts: 0, cache: 'none', degraded: false }
-
 const MAX_TEXT = 4096
 /** A larger body is written no faster than the caller reads. */
 const MAX_UNPACED = 65_536
