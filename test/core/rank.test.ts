@@ -10,7 +10,7 @@ const condition = (code: ConditionCode): Condition => ({ code, verdict: 'degrade
 function candidate(name: string, codes: readonly ConditionCode[] = [], over: Partial<Candidate> = {}): Candidate {
   const conditions = codes.map(condition)
   const health: Health = { ...unpolled(endpoint(name), 0), verdict: 'up', lastPolledAt: 0, conditions }
-  return { key: `ethereum/${name}`, endpoint: name, tier: 'primary', state: 'up', health, unverified: false, ...over }
+  return { endpoint: name, tier: 'primary', state: 'up', health, unverified: false, ...over }
 }
 
 function lagging(name: string, lagBlocks: number, over: Partial<Candidate> = {}): Candidate {

@@ -1,4 +1,4 @@
-import type { EndpointKey, Tier } from '../endpoint.ts'
+import type { Tier } from '../endpoint.ts'
 import type { ConditionCode, State } from '../verdict/condition.ts'
 import type { Health } from '../verdict/health.ts'
 
@@ -42,7 +42,6 @@ export function rank(candidates: readonly Candidate[]): Ranking {
 }
 
 export interface Candidate {
-  readonly key: EndpointKey
   readonly endpoint: string
   readonly tier: Tier
   readonly state: State

@@ -44,7 +44,6 @@ function candidatesOf({ standing, endpoints }: BoardNetwork, now: UnixMs): Candi
   return endpoints.map((entry) => {
     const { endpoint } = entry.health
     return {
-      key: entry.key,
       endpoint: endpoint.name,
       tier: endpoint.tier,
       state: shownState(entry, now),
