@@ -92,7 +92,7 @@ export function createOnDemandPolls(limiter: ConcurrencyLimiter, share: number, 
 
 export type OnDemandResult =
   | { readonly kind: 'done' }
-  | { readonly kind: 'unknown-item' }
+  | { readonly kind: 'unknown-endpoint' }
   | { readonly kind: 'no-place' }
   | { readonly kind: 'asked-to-wait'; readonly forMs: number }
 

@@ -52,15 +52,8 @@ export function createInspector({ board, scheduler, prober, clock }: InspectorDe
       return { waitMs: waitMs(result) }
     })
     timer.cancel()
-    switch (visited.kind) {
-      case 'done':
-        return inspection === null ? { kind: 'unknown-endpoint' } : { kind: 'polled', inspection }
-      case 'unknown-item':
-        return { kind: 'unknown-endpoint' }
-      case 'no-place':
-      case 'asked-to-wait':
-        return visited
-    }
+    if (visited.kind !== 'done') return visited
+    return inspection === null ? { kind: 'unknown-endpoint' } : { kind: 'polled', inspection }
   }
 
   return (endpoint, withinMs) => {

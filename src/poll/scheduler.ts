@@ -142,7 +142,7 @@ export function createScheduler(deps: SchedulerDeps) {
      */
     async pollOnDemand(key: string, signal: AbortSignal, work: OnDemandWork): Promise<OnDemandResult> {
       const entry = entries.get(key)
-      return entry === undefined ? { kind: 'unknown-item' } : runs.onDemand(entry, signal, work)
+      return entry === undefined ? { kind: 'unknown-endpoint' } : runs.onDemand(entry, signal, work)
     },
 
     /** Aborts running polls, and resolves when all have ended. */

@@ -125,7 +125,7 @@ test('an unknown endpoint is not polled, and stopping ends the waiting', async (
   const waiting = visit('a')
   const stopped = scheduler.stop()
 
-  expect(await visit('missing')).toEqual({ kind: 'unknown-item' })
+  expect(await visit('missing')).toEqual({ kind: 'unknown-endpoint' })
   expect(await waiting).toEqual({ kind: 'no-place' })
   expect(await visit('a')).toEqual({ kind: 'no-place' })
   await stopped
