@@ -7,11 +7,10 @@ export class FairShare {
   #total = 0
   max: number
   /** Replaces the limit of half, if set. */
-  maxOfOne: number | null
+  maxOfOne: number | null = null
 
-  constructor(max: number, maxOfOne: number | null = null) {
+  constructor(max: number) {
     this.max = max
-    this.maxOfOne = maxOfOne
   }
 
   get total(): number {

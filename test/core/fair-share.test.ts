@@ -25,7 +25,10 @@ describe('a fair share', () => {
   })
 
   test('can be set', () => {
-    expect(fill(new FairShare(64, 8), 'a')).toBe(8)
+    const share = new FairShare(64)
+    share.maxOfOne = 8
+
+    expect(fill(share, 'a')).toBe(8)
   })
 
   test.each([1, 2, 3, 5])('is at least one of %i', (max) => {
