@@ -13,17 +13,10 @@ export function headerOf(headers: readonly Buffer[], name: string): string | nul
 
 const HTTP_DATE = /^[A-Z][a-z]{2,8},? \d\d[ -][A-Z][a-z]{2}[ -]\d{2,4} \d\d:\d\d:\d\d GMT$/
 
-let lastText = ''
-let lastTime: UnixMs | null = null
-
-/** Reads an HTTP date; `null` for anything else. Caches the last one: many nodes respond within the same second. */
+/** Reads an HTTP date; `null` for anything else. */
 export function readHttpDate(text: string | null): UnixMs | null {
-  if (text === null) return null
-  if (text === lastText) return lastTime
-  const at = HTTP_DATE.test(text) ? Date.parse(text) : Number.NaN
-  lastText = text
-  lastTime = Number.isFinite(at) ? at : null
-  return lastTime
+  const at = text !== null && HTTP_DATE.test(text) ? Date.parse(text) : Number.NaN
+  return Number.isFinite(at) ? at : null
 }
 
 /** Who names a later time gets one request an hour. */
