@@ -54,33 +54,25 @@ export type AvailabilityWindow = keyof typeof AVAILABILITY_WINDOWS
 export function* intervalsOf(results: Iterable<TimedState>, from: UnixMs, to: UnixMs): Generator<Interval> {
   let reached = from
   let previous: TimedState | null = null
+
+  function* holdUntil(nextAt: UnixMs): Generator<Interval> {
+    if (previous === null) return
+    const { at, state, fresh, holdMs } = previous
+    const start = Math.max(reached, at)
+    const end = Math.min(nextAt, at + holdMs)
+    if (end <= start) return
+    if (start > reached) yield unknown(reached, start)
+    yield { from: start, to: end, state, fresh }
+    reached = end
+  }
+
   for (const result of results) {
     if (result.at >= to) break
-    if (previous !== null) {
-      const interval = held(previous, result.at, reached, to)
-      if (interval !== null) {
-        if (interval.from > reached) yield unknown(reached, interval.from)
-        yield interval
-        reached = interval.to
-      }
-    }
+    yield* holdUntil(result.at)
     previous = result
   }
-  if (previous !== null) {
-    const interval = held(previous, to, reached, to)
-    if (interval !== null) {
-      if (interval.from > reached) yield unknown(reached, interval.from)
-      yield interval
-      reached = interval.to
-    }
-  }
+  yield* holdUntil(to)
   if (reached < to) yield unknown(reached, to)
-}
-
-function held(result: TimedState, nextAt: UnixMs, from: UnixMs, to: UnixMs): Interval | null {
-  const start = Math.max(from, result.at)
-  const end = Math.min(to, nextAt, result.at + result.holdMs)
-  return end > start ? { from: start, to: end, state: result.state, fresh: result.fresh } : null
 }
 
 function unknown(from: UnixMs, to: UnixMs): Interval {
