@@ -9,10 +9,6 @@ const LOG_GROWTH = Math.log(GROWTH)
 /** A bucket number is one byte: 1 µs to ten hours. */
 const LAST_BUCKET = 255
 
-export function newHistogram(): LatencyHistogram {
-  return new Map()
-}
-
 export function addLatency(histogram: LatencyHistogram, latencyUs: number): void {
   const bucket = bucketOf(latencyUs)
   histogram.set(bucket, (histogram.get(bucket) ?? 0) + 1)

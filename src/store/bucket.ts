@@ -4,7 +4,6 @@ import {
   encodeHistogram,
   type LatencyHistogram,
   mergeHistogram,
-  newHistogram,
 } from '../core/latency-histogram.ts'
 import { mergeTime, noTime, portionOf, type TimeParts } from '../core/verdict/availability.ts'
 import type { PollRow } from './poll-columns.ts'
@@ -25,7 +24,7 @@ export function newBucket(): Bucket {
   return {
     ...noTime(),
     polls: 0,
-    latencies: newHistogram(),
+    latencies: new Map(),
     latencyMaxUs: null,
     height: null,
     lagBlocksMax: null,
@@ -140,7 +139,7 @@ export function bucketOf(cells: BucketCells): Bucket {
     maintenanceMs: 0,
     freshMs: upMs + degradedMs - staleMs,
     polls,
-    latencies: newHistogram(),
+    latencies: new Map(),
     latencyMaxUs,
     height: cells[7],
     lagBlocksMax: cells[8],

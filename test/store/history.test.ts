@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
-import { addLatency, newHistogram, quantile } from '../../src/core/latency-histogram.ts'
+import { addLatency, quantile } from '../../src/core/latency-histogram.ts'
 import {
   AVAILABILITY_WINDOWS,
   type AvailabilityWindow,
@@ -138,7 +138,7 @@ function naiveHistory(naive: Naive, { from, to, stepMs }: HistoryQuery, now: num
     const values = (key: 'latencyMs' | 'height' | 'lagBlocks' | 'heartbeatLagMs' | 'contiguousFailures') =>
       seen.map((poll) => poll[key]).filter((value) => value !== null)
     const most = (list: number[]) => (list.length === 0 ? null : Math.max(...list))
-    const histogram = newHistogram()
+    const histogram = new Map()
     for (const latencyMs of values('latencyMs')) addLatency(histogram, latencyMs * 1000)
     const quantileMs = (q: number) => {
       const us = quantile(histogram, q)
