@@ -1,18 +1,12 @@
 import { blocks, count } from '../../web/views/format.ts'
 import { lastedMs, worstMs } from '../core/incident/bad-time.ts'
 import { countedFrom } from '../core/incident/endpoint-incident.ts'
-import {
-  type Incident,
-  type IncidentSample,
-  mainConditions,
-  named,
-  sharedBy,
-  subjectOf,
-} from '../core/incident/incident.ts'
+import { type Incident, type IncidentSample, mainConditions, sharedBy, subjectOf } from '../core/incident/incident.ts'
 import type { Note } from '../core/incident/note.ts'
 import type { MaintenancePeriod } from '../core/maintenance.ts'
 import { METACHAIN } from '../core/network.ts'
 import { humanDuration, type UnixMs } from '../core/time.ts'
+import { named } from '../core/verdict/condition.ts'
 import { sentenceOf } from './incident-views.ts'
 import { notesFor } from './note-routes.ts'
 import { milliseconds, printable, type Stamp, span, stampIn, stamp as stampUtc, wrap } from './plain-text.ts'

@@ -1,7 +1,7 @@
 import type { Clock } from '../clock.ts'
 import { isBack } from '../core/incident/endpoint-incident.ts'
-import { type Incident, named, sharedBy } from '../core/incident/incident.ts'
-import type { State } from '../core/verdict/condition.ts'
+import { type Incident, sharedBy } from '../core/incident/incident.ts'
+import { named, type State } from '../core/verdict/condition.ts'
 import { type Board, type BoardNetwork, shownState } from '../state/board.ts'
 
 /**

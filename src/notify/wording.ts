@@ -1,6 +1,7 @@
 import { lastedMs } from '../core/incident/bad-time.ts'
-import { type IncidentCondition, mainConditions, named, subjectOf } from '../core/incident/incident.ts'
+import { type IncidentCondition, mainConditions, subjectOf } from '../core/incident/incident.ts'
 import { humanDuration, time, type UnixMs } from '../core/time.ts'
+import { named } from '../core/verdict/condition.ts'
 import { RUNBOOK_OF } from '../core/verdict/runbook.ts'
 import { isClosing, type Message, type MessageType, type Report } from './notification.ts'
 

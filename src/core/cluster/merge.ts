@@ -1,6 +1,14 @@
 import type { Endpoint } from '../endpoint.ts'
 import type { UnixMs } from '../time.ts'
-import { type Condition, type ConditionCode, severity, shardsOf, VERDICTS, type Verdict } from '../verdict/condition.ts'
+import {
+  type Condition,
+  type ConditionCode,
+  named,
+  severity,
+  shardsOf,
+  VERDICTS,
+  type Verdict,
+} from '../verdict/condition.ts'
 import { type Health, unpolled } from '../verdict/health.ts'
 import { hasResult, type Place, placeOf, type Vote, validUntil } from './vote.ts'
 
@@ -209,7 +217,7 @@ function mergedCondition(said: readonly Said[], needed: number, state: Verdict):
   if (first === undefined) throw new Error('a condition that no vantage has')
   const { code, message } = first.condition
   const isAlone = backers.every(({ condition }) => condition.isAlone === true)
-  const from = `${message} (from ${listed(backers.map(({ vantage }) => vantage))})`
+  const from = `${message} (from ${listed(backers)})`
   const shards = shardsOf(backers.map(({ condition }) => condition))
   return { code, verdict, message: from, since, ...(isAlone && { isAlone }), shards }
 }
@@ -220,19 +228,19 @@ function partialOf(counted: readonly Vote[], since: UnixMs): Condition {
   const [first] = downs.toSorted((a, b) => a.turns.down - b.turns.down)
   const reason = first?.health.conditions.find(({ verdict }) => verdict === 'down')?.message
   const others = (['degraded', 'up'] as const).flatMap((verdict) => {
-    const names = saying(verdict).map(({ vantage }) => vantage)
-    return names.length === 0 ? [] : [`${verdict} from ${listed(names)}`]
+    const some = saying(verdict)
+    return some.length === 0 ? [] : [`${verdict} from ${listed(some)}`]
   })
-  const down = `down from ${listed(downs.map(({ vantage }) => vantage))} only${reason === undefined ? '' : `: ${reason}`}`
+  const down = `down from ${listed(downs)} only${reason === undefined ? '' : `: ${reason}`}`
   const began = Math.max(since, Math.min(...downs.map(({ turns }) => turns.down)))
   return { code: 'partial', verdict: 'degraded', message: [down, ...others].join('; '), since: began }
 }
 
 const MOST_NAMED = 8
 
-function listed(vantages: readonly string[]): string {
-  const rest = vantages.length - MOST_NAMED
-  return `${vantages.slice(0, MOST_NAMED).join(', ')}${rest > 0 ? ` and ${rest} more` : ''}`
+function listed(said: readonly { readonly vantage: string }[]): string {
+  const vantages = said.map(({ vantage }) => vantage)
+  return named(vantages, MOST_NAMED)
 }
 
 /** The latest vote, as one whose result holds no longer. */

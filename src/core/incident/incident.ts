@@ -1,6 +1,6 @@
 import type { Shard } from '../network.ts'
 import type { UnixMs } from '../time.ts'
-import type { Condition, ConditionCode, Verdict } from '../verdict/condition.ts'
+import { type Condition, type ConditionCode, named, type Verdict } from '../verdict/condition.ts'
 
 /**
  * `endpoint`: a problem of one endpoint; `outage`: endpoints of one host or provider are unhealthy together. All others
@@ -104,12 +104,6 @@ export function subjectOf(
 
 export function sharedBy(provider: string | null): string {
   return provider === null ? 'on one host' : `of provider ${provider}`
-}
-
-/** `a, b and 3 more`: at most `most` names. */
-export function named(names: readonly string[], most: number): string {
-  const rest = names.length - most
-  return `${names.slice(0, most).join(', ')}${rest > 0 ? ` and ${rest} more` : ''}`
 }
 
 /** The conditions that make it as bad as it is, in order of appearance. */

@@ -63,6 +63,12 @@ export function shardsOf(findings: readonly Pick<Finding, 'shards'>[]): Finding[
   return [...new Set(findings.flatMap(({ shards }) => shards ?? []))]
 }
 
+/** For messages: `a, b and 3 more`, at most `most` names. */
+export function named(names: readonly string[], most: number): string {
+  const rest = names.length - most
+  return `${names.slice(0, most).join(', ')}${rest > 0 ? ` and ${rest} more` : ''}`
+}
+
 /** A confirmed finding, with the time of its first poll. */
 export interface Condition extends Finding {
   readonly since: UnixMs

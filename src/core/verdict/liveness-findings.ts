@@ -1,7 +1,7 @@
 import type { Thresholds } from '../network.ts'
 import { CONSENSUS_HEALTH, type ConsensusReport, type Liveness, type NodeReport } from '../poll-result.ts'
 import { humanDuration, type UnixMs } from '../time.ts'
-import type { Finding } from './condition.ts'
+import { type Finding, named } from './condition.ts'
 
 /** The rules for what a node reports about its own health: by checks that it runs itself, or by answers to our questions. */
 export function pushLiveness(findings: Finding[], liveness: Liveness, thresholds: Thresholds, now: UnixMs): void {
@@ -39,8 +39,7 @@ export function ofNothing({ checks, healthy }: Liveness): Finding {
 function unhealthyMessage({ checks }: Liveness): string {
   const failing = checks.filter((check) => !check.healthy).map((check) => check.name)
   if (failing.length === 0) return 'the node reports itself unhealthy'
-  const named = failing.slice(0, 3).join(', ')
-  return `the node reports itself unhealthy: ${named}${failing.length > 3 ? ` and ${failing.length - 3} more` : ''}`
+  return `the node reports itself unhealthy: ${named(failing, 3)}`
 }
 
 /** The rules for what a node answers to our questions about its own state. What it does not tell is no finding. */
