@@ -10,7 +10,7 @@ import type { RawResponse } from './exchange.ts'
 import { headerOf, readHttpDate, readRetryAfter } from './header.ts'
 import { beginsWithBracket, MAX_DEPTH, nestsDeeper } from './json-depth.ts'
 import { MAX_ANSWER_BYTES } from './limits.ts'
-import { createTransport, type Effort } from './transport.ts'
+import { createTransport, type Effort, type Transport } from './transport.ts'
 
 /** Sends the requests of checks, and reads the responses as text. */
 export function createNodeClient({ clock, maxConnections, lookup }: NodeClientDeps): NodeClient {
@@ -37,16 +37,9 @@ export function createNodeClient({ clock, maxConnections, lookup }: NodeClientDe
   }
 }
 
-export interface NodeClient {
+export interface NodeClient extends Pick<Transport, 'tlsNotAfter' | 'limit' | 'retain' | 'close'> {
   /** Never rejects. */
   send(address: NodeAddress, request: NodeRequest, deadline: Deadline): Promise<Sent>
-  /** Expiry of the last certificate seen at this address. */
-  tlsNotAfter(address: NodeAddress): UnixMs | null
-  /** Sets the maximum number of connections per origin. */
-  limit(maxConnections: number): void
-  /** Closes all connections except those to these addresses. */
-  retain(addresses: readonly NodeAddress[]): void
-  close(): void
 }
 
 export type Sent = Effort &

@@ -16,7 +16,7 @@ import { createRedact, createRedactLiveness, type Redact } from './redact.ts'
 import { createReportingClient } from './reporting-client.ts'
 
 /** Polls the configured endpoints over shared connections. */
-export function createProber({ clock, maxConnections = MAX_CONNECTIONS, lookup = null }: ProberDeps): TargetedProber {
+export function createProber({ clock, maxConnections = MAX_CONNECTIONS, lookup = null }: ProberDeps): Prober {
   const client = createNodeClient({ clock, maxConnections, lookup })
   let entries = new Map<EndpointKey, Entry>()
   let blocks = new Map<string, RecentBlocks>()
@@ -69,19 +69,16 @@ export function createProber({ clock, maxConnections = MAX_CONNECTIONS, lookup =
 
 /** Polls endpoints; each check has its own deadline. Never rejects. */
 export interface Prober {
+  /** Replaces all targets. An endpoint keeps its state if it is polled in the same way as before. */
+  retarget(targets: readonly NodeTarget[], maxConnections?: number): void
   /**
    * `compare` receives the heads if at least one was read, and returns other blocks to read. If the blocks do not fit
    * the network, the chain id is verified.
    */
   poll(endpoint: Endpoint, signal: AbortSignal, compare?: Compare, fits?: Fits): Promise<PollResult>
-  close(): void
-}
-
-export interface TargetedProber extends Prober {
-  /** Replaces all targets. An endpoint keeps its state if it is polled in the same way as before. */
-  retarget(targets: readonly NodeTarget[], maxConnections?: number): void
-  /** Polls once, possibly with a shorter deadline, and reports every request and response. Never rejects. */
+  /** Polls once, possibly with a shorter deadline, and reports every request and response. */
   inspect(endpoint: Endpoint, options: InspectOptions): Promise<PollResult>
+  close(): void
 }
 
 export interface NodeTarget extends NodeLocation, ChainTarget {

@@ -12,7 +12,7 @@ import {
   type NetworkContext,
   type PollStep,
 } from '../core/verdict/single-poll.ts'
-import type { TargetedProber } from '../nodes/probe.ts'
+import type { Prober } from '../nodes/probe.ts'
 import type { Board, BoardNetwork } from '../state/board.ts'
 import type { Scheduler } from './scheduler.ts'
 
@@ -69,7 +69,7 @@ export function createInspector({ board, scheduler, prober, clock }: InspectorDe
 export interface InspectorDeps {
   readonly board: Pick<Board, 'entry' | 'network'>
   readonly scheduler: Pick<Scheduler, 'pollOnDemand'>
-  readonly prober: Pick<TargetedProber, 'inspect'>
+  readonly prober: Pick<Prober, 'inspect'>
   readonly clock: Clock
 }
 

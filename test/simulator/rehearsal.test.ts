@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
 import { checkOutcome, type PollResult } from '../../src/core/poll-result.ts'
-import { createProber, type TargetedProber } from '../../src/nodes/probe.ts'
+import { createProber, type Prober } from '../../src/nodes/probe.ts'
 import type { NodeOptions } from '../../src/simulator/node.ts'
 import { until } from '../support/daemon.ts'
 import { rpc, targetOf } from './ask.ts'
@@ -28,7 +28,7 @@ const KINDS: readonly [name: string, kind: Kind, args: readonly string[]][] = [
 
 /** One process of each kind, and what polls it. */
 const nodes = new Map<Kind, SimulatedProcess>()
-const probers = new Map<string, TargetedProber>()
+const probers = new Map<string, Prober>()
 
 async function start(kind: Kind, name: string, args: readonly string[]): Promise<SimulatedProcess> {
   const common = ['--family', kind.family, '--port', '0', '--endpoint-name', name, '--block-time', `${BLOCK_MS}ms`]
