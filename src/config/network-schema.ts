@@ -4,7 +4,7 @@ import { FAMILIES, type Family, METACHAIN } from '../core/network.ts'
 import * as address from './addresses.ts'
 import { DERIVED_DEFAULTS, FAMILY_DEFAULTS } from './defaults.ts'
 import * as s from './scalars.ts'
-import { list, mapping, section } from './schema-parts.ts'
+import { atLeastOne, mapping, section } from './schema-parts.ts'
 
 /** The keys of `networks` and of `poll`: type, unit, default and description. */
 
@@ -111,6 +111,8 @@ export const labelName = z.string({ error: LABEL_NAME_EXPECTED }).regex(LABEL_NA
 /** RFC 9110 token. */
 const HEADER_NAME = /^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}$/
 
+const CHECKS: readonly CheckName[] = ['liveness', 'head']
+
 const endpoint = mapping('One URL at which a node, or a pool of nodes, answers.', {
   name: s.name({ description: 'Unique within its network.' }),
   title: s.title({ description: 'Shown to people.', defaultText: 'the name' }).optional(),
@@ -133,12 +135,10 @@ const endpoint = mapping('One URL at which a node, or a pool of nodes, answers.'
     )
     .default({})
     .meta({ description: 'Sent with every request. Values are never shown.', defaultText: 'none' }),
-  checks: list(s.choice(['liveness', 'head'] as const satisfies readonly CheckName[], { description: 'A check.' }), {
+  checks: atLeastOne('check', s.choice(CHECKS, { description: 'A check.' }), {
     description: "Checks of a poll: `liveness` asks for the node's own state, `head` for its newest block.",
     defaultText: `\`[${DERIVED_DEFAULTS.checks.join(', ')}]\``,
-  })
-    .min(1, { error: 'expected at least one check' })
-    .optional(),
+  }).optional(),
   beacon_url: address
     .nodeUrl({
       description:
@@ -212,12 +212,10 @@ export const network = mapping('One blockchain.', {
       defaultText: 'none',
     })
     .optional(),
-  shards: list(s.whole({ description: 'A shard number.' }, 0, METACHAIN), {
+  shards: atLeastOne('shard', s.whole({ description: 'A shard number.' }, 0, METACHAIN), {
     description: 'multiversx only: the shards whose heads are polled; 4294967295 is the metachain.',
     defaultText: `\`[${DERIVED_DEFAULTS.shards.join(', ')}]\``,
-  })
-    .min(1, { error: 'expected at least one shard' })
-    .optional(),
+  }).optional(),
   host: address
     .host({
       description:
@@ -234,5 +232,5 @@ export const network = mapping('One blockchain.', {
     concurrency_per_host: inherited(pollKeys.concurrency_per_host),
   }),
   thresholds,
-  endpoints: list(endpoint, { description: 'Its endpoints.' }).min(1, { error: 'expected at least one endpoint' }),
+  endpoints: atLeastOne('endpoint', endpoint, { description: 'Its endpoints.' }),
 })

@@ -1,7 +1,7 @@
 import { CONDITION_CODES } from '../core/verdict/condition.ts'
 import * as address from './addresses.ts'
 import * as s from './scalars.ts'
-import { list, mapping, section } from './schema-parts.ts'
+import { atLeastOne, endpointNames, list, mapping, networkNames, section } from './schema-parts.ts'
 
 /** The keys of each type of channel, besides those of all types. */
 export const CHANNEL_KEYS = {
@@ -51,12 +51,10 @@ const channel = mapping('Where messages go.', {
       defaultText: 'unsigned',
     })
     .optional(),
-  urls: list(address.nodeUrl({ description: 'An instance.' }), {
+  urls: atLeastOne('URL', address.nodeUrl({ description: 'An instance.' }), {
     description: 'alertmanager: every instance; each gets every alert.',
     defaultText: 'none',
-  })
-    .min(1, { error: 'expected at least one URL' })
-    .optional(),
+  }).optional(),
   webhook_url: address
     .nodeUrl({ description: 'slack, discord, teams: the URL of the incoming webhook.', defaultText: 'none' })
     .optional(),
@@ -79,43 +77,28 @@ const channel = mapping('Where messages go.', {
     })
     .optional(),
   from: address.mailAddress({ description: 'email: the sender.', defaultText: 'none' }).optional(),
-  to: list(address.mailAddress({ description: 'An address.' }), {
+  to: atLeastOne('address', address.mailAddress({ description: 'An address.' }), {
     description: 'email: the recipients.',
     defaultText: 'none',
-  })
-    .min(1, { error: 'expected at least one address' })
-    .optional(),
+  }).optional(),
   tls: section('Trust in the certificate of the service, or of the mail server.', { ca: s.authorities().optional() }),
 })
 
 const route = mapping('Which incidents go to which channels. All given keys must match.', {
-  networks: list(s.name({ description: 'A network.' }), { description: 'Of these networks.', defaultText: 'all' })
-    .min(1, { error: 'expected at least one network' })
-    .optional(),
-  endpoints: list(s.name({ description: 'An endpoint.' }), {
-    description: 'Of these endpoints; never a network-wide incident.',
-    defaultText: 'all',
-  })
-    .min(1, { error: 'expected at least one endpoint' })
-    .optional(),
-  providers: list(s.name({ description: 'A provider.' }), {
+  networks: networkNames('Of these networks.'),
+  endpoints: endpointNames('Of these endpoints; never a network-wide incident.'),
+  providers: atLeastOne('provider', s.name({ description: 'A provider.' }), {
     description: 'Of endpoints with one of these as `provider`; never a network-wide incident.',
     defaultText: 'all',
-  })
-    .min(1, { error: 'expected at least one provider' })
-    .optional(),
-  conditions: list(s.choice([...CONDITION_CODES, 'halted'], { description: 'A condition.' }), {
+  }).optional(),
+  conditions: atLeastOne('condition', s.choice([...CONDITION_CODES, 'halted'], { description: 'A condition.' }), {
     description: 'With one of these conditions.',
     defaultText: 'all',
-  })
-    .min(1, { error: 'expected at least one condition' })
-    .optional(),
-  states: list(s.choice(['degraded', 'down'] as const, { description: 'A state.' }), {
+  }).optional(),
+  states: atLeastOne('state', s.choice(['degraded', 'down'] as const, { description: 'A state.' }), {
     description: 'In one of these states.',
     defaultText: 'all',
-  })
-    .min(1, { error: 'expected at least one state' })
-    .optional(),
+  }).optional(),
   gateway: s
     .flag({
       description:

@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import type { About } from './scalars.ts'
+import { type About, name } from './scalars.ts'
 
 /** Mappings and lists of the configuration file, which say what they expected and never what they found. */
 
@@ -22,4 +22,19 @@ export function mapping<T extends z.ZodRawShape>(description: string, shape: T) 
 export function list<T extends z.ZodType>(item: T, about: About) {
   const { description, defaultText } = about
   return z.array(item, expected('a list')).meta({ description, ...(defaultText ? { defaultText } : {}) })
+}
+
+/** A list that must not be empty. `what` is one of its items. */
+export function atLeastOne<T extends z.ZodType>(what: string, item: T, about: About) {
+  return list(item, about).min(1, { error: `expected at least one ${what}` })
+}
+
+/** The names of some networks; by default it is about all. */
+export function networkNames(description: string) {
+  return atLeastOne('network', name({ description: 'A network.' }), { description, defaultText: 'all' }).optional()
+}
+
+/** The names of some endpoints; by default it is about all. */
+export function endpointNames(description: string) {
+  return atLeastOne('endpoint', name({ description: 'An endpoint.' }), { description, defaultText: 'all' }).optional()
 }

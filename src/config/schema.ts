@@ -3,7 +3,7 @@ import * as address from './addresses.ts'
 import { labelName, MOST_LABELS, network, pollKeys } from './network-schema.ts'
 import { notify } from './notify-schema.ts'
 import * as s from './scalars.ts'
-import { list, mapping, section } from './schema-parts.ts'
+import { atLeastOne, endpointNames, list, mapping, networkNames, section } from './schema-parts.ts'
 
 /** Every key of the configuration file: type, unit, default and description. */
 
@@ -19,9 +19,7 @@ const caller = mapping('A client of the gateway.', {
     description:
       'The credential: the first path segment after the network. 16 to 128 characters of A-Z a-z 0-9 . _ ~ -',
   }),
-  networks: list(s.name({ description: 'A network.' }), { description: 'The networks it may use.', defaultText: 'all' })
-    .min(1, { error: 'expected at least one network' })
-    .optional(),
+  networks: networkNames('The networks it may use.'),
   admin: s.flag({ description: 'May call admin.alias if `gateway.admin` is true as well.' }).prefault(false),
   rate_limit: mapping('Maximum rate of requests; each element of a batch counts.', {
     requests: s.whole({ description: 'Number of requests …' }, 1, 1e9),
@@ -40,18 +38,8 @@ const caller = mapping('A client of the gateway.', {
 
 const maintenance = mapping('A planned window: either `schedule` and `duration`, or `from` and `until`.', {
   name: s.title({ description: 'Shown to people. Unique.' }),
-  networks: list(s.name({ description: 'A network.' }), {
-    description: 'Networks in maintenance.',
-    defaultText: 'all',
-  })
-    .min(1, { error: 'expected at least one network' })
-    .optional(),
-  endpoints: list(s.name({ description: 'An endpoint.' }), {
-    description: 'Endpoints of these networks in maintenance.',
-    defaultText: 'all',
-  })
-    .min(1, { error: 'expected at least one endpoint' })
-    .optional(),
+  networks: networkNames('Networks in maintenance.'),
+  endpoints: endpointNames('Endpoints of these networks in maintenance.'),
   schedule: s.cron({ description: 'Cron pattern of its starts.', defaultText: 'none' }).optional(),
   duration: s.duration({ description: 'Length of each window.', defaultText: 'none' }, { max: '30d' }).optional(),
   timezone: s.timeZone({ description: 'The time zone of `schedule`.', defaultText: '`UTC`' }).optional(),
@@ -118,12 +106,7 @@ export const ConfigFile = z.strictObject(
         logo: s
           .file({ description: 'SVG file, shown beside the title.', defaultText: 'the pulse of Heartline' })
           .optional(),
-        networks: list(s.name({ description: 'A network.' }), {
-          description: 'The only networks that are shown without the token, on the page and in the API.',
-          defaultText: 'all',
-        })
-          .min(1, { error: 'expected at least one network' })
-          .optional(),
+        networks: networkNames('The only networks that are shown without the token, on the page and in the API.'),
       }),
     }),
     store: section('The history.', {
@@ -183,9 +166,7 @@ export const ConfigFile = z.strictObject(
       concurrency: pollKeys.concurrency.prefault(256),
       concurrency_per_host: pollKeys.concurrency_per_host.optional(),
     }),
-    networks: list(network, { description: 'The monitored blockchains.' }).min(1, {
-      error: 'expected at least one network',
-    }),
+    networks: atLeastOne('network', network, { description: 'The monitored blockchains.' }),
     gateway: section('The health-aware gateway.', {
       enabled: s.flag({ description: 'Whether it runs.' }).prefault(false),
       listen: address
