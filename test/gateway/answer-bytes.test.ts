@@ -4,7 +4,7 @@ import { systemClock } from '../../src/clock.ts'
 import { createCache } from '../../src/gateway/cache/cache.ts'
 import { createCoalescer } from '../../src/gateway/cache/coalesce.ts'
 import { setting, startBareNode } from './nodes.ts'
-import { call, ID, open, post } from './setting.ts'
+import { call, ID, post, set } from './setting.ts'
 
 /** Blocks of all lengths around those at which memory is treated in another way; what is in one is in no other. */
 function blockAt(height: number) {
@@ -30,11 +30,7 @@ async function gateway() {
   onTestFinished(() => cache.stop())
   // A dozen of the blocks: they come and go.
   cache.configure({ maxBytes: 256 * 1024, finalDepths: new Map([['ethereum', 20]]) })
-  const { url, port, close } = await open({
-    answer: (question) => cache.handle(question),
-    rules: { timeoutMs: 60_000 },
-  })
-  onTestFinished(close)
+  const { url, port } = await set({ answer: (question) => cache.handle(question), rules: { timeoutMs: 60_000 } })
   return { url: `${url}/ethereum/${ID}`, port }
 }
 

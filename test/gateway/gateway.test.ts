@@ -3,7 +3,7 @@ import type { ServerResponse } from 'node:http'
 import { connect } from 'node:net'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
-import { afterEach, describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { gatewayError } from '../../src/gateway/errors.ts'
 import type { Reply, UpstreamRequest } from '../../src/gateway/upstream-request.ts'
 import {
@@ -15,23 +15,12 @@ import {
   echo,
   FROM_A,
   ID,
-  open,
   post,
   RULES,
-  type Setting,
   type SettingOptions,
+  set,
   UNCOUNTED,
 } from './setting.ts'
-
-const settings: Setting[] = []
-async function set(options?: SettingOptions): Promise<Setting> {
-  const setting = await open(options)
-  settings.push(setting)
-  return setting
-}
-afterEach(async () => {
-  await Promise.all(settings.splice(0).map((setting) => setting.close()))
-})
 
 const BLOCK = call('eth_getBlockByNumber', ['0x1', false])
 const rpc = (code: number, id: unknown = 1) => ({ jsonrpc: '2.0', id, error: { code, message: expect.any(String) } })
@@ -652,9 +641,6 @@ test('of one caller only eight calls begin in an iteration of the event loop, ho
 })
 
 describe('the table of errors, as JSON-RPC', () => {
-  async function sent(over: SettingOptions, send: (url: string) => Promise<Answer>): Promise<Answer> {
-    return send((await set(over)).url)
-  }
   const eth = (body: unknown, headers?: Record<string, string>) => (url: string) =>
     post(`${url}/ethereum/${ID}`, body, headers)
 
@@ -757,7 +743,9 @@ describe('the table of errors, as JSON-RPC', () => {
     ],
     ['a bug of ours', -32603, 502, 1, eth(BLOCK), { answer: () => Promise.reject(new Error(`a bug about ${ID}`)) }],
   ])('%s: %i, HTTP %i, id %j', async (_what, code, status, id, send, over = {}) => {
-    const answer = await sent(over, send)
+    const { url, log } = await set(over)
+
+    const answer = await send(url)
 
     expect(answer.status).toBe(status)
     expect(answer.json).toEqual(rpc(code, id))
@@ -766,7 +754,7 @@ describe('the table of errors, as JSON-RPC', () => {
     expect(answer.headers.get('x-heartline-attempts')).toMatch(/^\d$/)
     expect(answer.headers.get('x-heartline-cache')).toBe('none')
     expect(answer.text).not.toContain(ID)
-    expect(JSON.stringify(settings.at(-1)?.log.lines)).not.toContain(ID)
+    expect(JSON.stringify(log.lines)).not.toContain(ID)
   })
 
   test('every wrong endpoint_id gets the same answer, whatever else is wrong', async () => {

@@ -7,31 +7,11 @@ import { afterEach, describe, expect, onTestFinished, test } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
 import { type Certificate, createListener } from '../../src/gateway/request/listener.ts'
 import { until } from '../support/daemon.ts'
-import {
-  ADMIN_ID,
-  ask,
-  call,
-  caller,
-  echo,
-  FROM_A,
-  ID,
-  open,
-  post,
-  raw,
-  type Setting,
-  type SettingOptions,
-} from './setting.ts'
+import { ADMIN_ID, ask, call, caller, echo, FROM_A, ID, open, post, raw, set } from './setting.ts'
 
-const settings: Setting[] = []
 const sockets: Socket[] = []
-async function set(options?: SettingOptions): Promise<Setting> {
-  const setting = await open(options)
-  settings.push(setting)
-  return setting
-}
-afterEach(async () => {
+afterEach(() => {
   for (const socket of sockets.splice(0)) socket.destroy()
-  await Promise.all(settings.splice(0).map((setting) => setting.close()))
 })
 
 const tlsFile = (name: string) => readFileSync(new URL(`../config/tls/${name}`, import.meta.url))
@@ -601,7 +581,7 @@ test('callers who take none of their large answers are cut off where they hold t
 describe('closing', () => {
   test('lets requests in flight finish, ends kept connections, and takes no more', async () => {
     let go: () => void = () => {}
-    const { url, gateway, asked } = await set({
+    const { url, gateway, asked } = await open({
       answer: (question) =>
         new Promise((resolve) => {
           go = () => resolve(echo(question))
@@ -618,11 +598,10 @@ describe('closing', () => {
     expect(answer.status).toBe(200)
     expect(answer.headers.get('connection')).toBe('close')
     await closed
-    settings.length = 0
   })
 
   test('does not wait for those who only hold a connection', async () => {
-    const { port, gateway } = await set()
+    const { port, gateway } = await open()
     for (const bytes of ['', 'POST ', `${HEAD}content-length: 100\r\n\r\n`]) {
       const socket = connect(port, '127.0.0.1')
       sockets.push(socket)
@@ -635,6 +614,5 @@ describe('closing', () => {
 
     // A body that does not come counts as a request at work until its grace is over.
     expect(performance.now() - before).toBeLessThan(8000)
-    settings.length = 0
   })
 })

@@ -1,8 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import type { Family } from '../../src/core/network.ts'
 import { setting as forwarding, startBareNode } from './nodes.ts'
-import { type Answer, ask, call, ID, open, post } from './setting.ts'
+import { type Answer, ask, call, ID, post, set } from './setting.ts'
 
 const answersOf = (family: Family) =>
   readdirSync(new URL(`../answers/${family}/`, import.meta.url))
@@ -20,8 +20,7 @@ async function through(family: Family, recorded: string, asking: (url: string) =
     response.writeHead(status, { 'content-type': 'application/json' }).end(recorded.replace('"id": 1', `"id": ${id}`))
   })
   const { forwarder } = await forwarding({ a: node }, { network: { name: family, family } })
-  const { url, close } = await open({ answer: (question) => forwarder.handle(question) })
-  onTestFinished(close)
+  const { url } = await set({ answer: (question) => forwarder.handle(question) })
   return asking(`${url}/${family}/${ID}`)
 }
 

@@ -1,4 +1,5 @@
 import { connect, type Socket } from 'node:net'
+import { onTestFinished } from 'vitest'
 import { type Clock, systemClock } from '../../src/clock.ts'
 import { gatewayError } from '../../src/gateway/errors.ts'
 import { createGateway, type Gateway, type GatewayDeps, type GatewayRules } from '../../src/gateway/gateway.ts'
@@ -114,6 +115,13 @@ export async function open({ answer = echo, rules, ...over }: SettingOptions = {
   })
   const { port } = await gateway.listen()
   return { gateway, url: `http://127.0.0.1:${port}`, port, asked, log, counted, close: () => gateway.close() }
+}
+
+/** The same until the test has finished. */
+export async function set(options?: SettingOptions): Promise<Setting> {
+  const setting = await open(options)
+  onTestFinished(() => setting.close())
+  return setting
 }
 
 export interface Answer {

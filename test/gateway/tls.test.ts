@@ -7,7 +7,7 @@ import { connect as connectSecurely, type TLSSocket } from 'node:tls'
 import { expect, test } from 'vitest'
 import type { Certificate } from '../../src/gateway/request/listener.ts'
 import { answeredTogether, clientHello, dialFrom } from '../support/handshakes.ts'
-import { ID, open, raw } from './setting.ts'
+import { ID, open, raw, set } from './setting.ts'
 
 const FOLDER = join(import.meta.dirname, '../config/tls')
 const read = (name: string): Certificate => ({
@@ -34,7 +34,7 @@ async function askOn(socket: TLSSocket): Promise<string> {
 }
 
 test('a new certificate is for new connections, and those that are open go on', async () => {
-  const setting = await open({ listen: { host: '127.0.0.1', port: 0, tls: A } })
+  const setting = await set({ listen: { host: '127.0.0.1', port: 0, tls: A } })
   const old = await dial(setting.port)
   expect(await askOn(old)).toBe('HTTP/1.1 200 OK')
 
@@ -47,11 +47,10 @@ test('a new certificate is for new connections, and those that are open go on', 
   expect(fresh.getPeerCertificate().fingerprint256).toBe(nameOf(B))
   old.destroy()
   fresh.destroy()
-  await setting.close()
 })
 
 test('TLS before 1.2 is refused, also after a reload', async () => {
-  const setting = await open({ listen: { host: '127.0.0.1', port: 0, tls: A } })
+  const setting = await set({ listen: { host: '127.0.0.1', port: 0, tls: A } })
   const old = { minVersion: 'TLSv1', maxVersion: 'TLSv1.1', ciphers: 'DEFAULT@SECLEVEL=0' }
 
   await expect(dial(setting.port, old)).rejects.toThrow()
@@ -60,18 +59,16 @@ test('TLS before 1.2 is refused, also after a reload', async () => {
   const modern = await dial(setting.port)
   expect(modern.getProtocol()).toBe('TLSv1.3')
   modern.destroy()
-  await setting.close()
 })
 
 test('a plain HTTP connection is closed, and no other', async () => {
-  const setting = await open({ listen: { host: '127.0.0.1', port: 0, tls: A } })
+  const setting = await set({ listen: { host: '127.0.0.1', port: 0, tls: A } })
 
   await expect(fetch(`http://127.0.0.1:${setting.port}/ethereum/${ID}`, { method: 'POST' })).rejects.toThrow()
 
   const socket = await dial(setting.port)
   expect(await askOn(socket)).toBe('HTTP/1.1 200 OK')
   socket.destroy()
-  await setting.close()
 })
 
 /** A record that announces a ClientHello of 508 bytes, and its first four. */
@@ -82,11 +79,9 @@ test.each([
   ['that stops halfway', HALF_A_HELLO],
 ])('a TLS handshake %s is closed after the timeout for headers', async (_what, bytes) => {
   const timeouts = { headersMs: 100, requestMs: 100, checkEveryMs: 50 }
-  const setting = await open({ listen: { host: '127.0.0.1', port: 0, tls: A, timeouts } })
+  const setting = await set({ listen: { host: '127.0.0.1', port: 0, tls: A, timeouts } })
 
   expect(await raw(setting.port, bytes)).toBe('')
-
-  await setting.close()
 })
 
 test('an unfinished TLS handshake does not delay the stop of the gateway', async () => {
@@ -117,15 +112,13 @@ test('a connection that is closed before its handshake is gone at once', async (
 })
 
 test('handshakes that begin together are answered one by one', async () => {
-  const setting = await open({ listen: { host: '127.0.0.1', port: 0, tls: A } })
+  const setting = await set({ listen: { host: '127.0.0.1', port: 0, tls: A } })
 
   expect(await answeredTogether(setting.port, 100)).toBeLessThan(10)
-
-  await setting.close()
 })
 
 test('a handshake waits for none of the many of another address', async () => {
-  const setting = await open({ listen: { host: '127.0.0.1', port: 0, tls: A } })
+  const setting = await set({ listen: { host: '127.0.0.1', port: 0, tls: A } })
   const hello = await clientHello()
   const addresses = [...new Array<string>(200).fill('127.0.0.1'), '127.0.0.2']
   const flood = await dialFrom(setting.port, addresses)
@@ -139,12 +132,11 @@ test('a handshake waits for none of the many of another address', async () => {
 
   expect(answered).toBeLessThan(100)
   for (const socket of [...flood, other]) socket.destroy()
-  await setting.close()
 })
 
 test('keeps 512 unfinished handshakes, and serves a caller', async () => {
   const timeouts = { headersMs: 600_000, requestMs: 600_000, checkEveryMs: 1000 }
-  const setting = await open({ listen: { host: '127.0.0.1', port: 0, tls: A, timeouts } })
+  const setting = await set({ listen: { host: '127.0.0.1', port: 0, tls: A, timeouts } })
   const hello = await clientHello()
   const flood = await dialFrom(setting.port, new Array<string>(600).fill('127.0.0.1'))
   let closed = 0
@@ -156,5 +148,4 @@ test('keeps 512 unfinished handshakes, and serves a caller', async () => {
   const caller = await dial(setting.port)
   expect(await askOn(caller)).toBe('HTTP/1.1 200 OK')
   for (const socket of [...flood, caller]) socket.destroy()
-  await setting.close()
 })
