@@ -1,5 +1,4 @@
 import { once } from 'node:events'
-import { readFileSync } from 'node:fs'
 import { request, type ServerResponse } from 'node:http'
 import { connect, type Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
@@ -7,6 +6,7 @@ import { afterEach, describe, expect, onTestFinished, test } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
 import { type Certificate, createListener } from '../../src/gateway/request/listener.ts'
 import { until } from '../support/daemon.ts'
+import { certificate } from '../support/handshakes.ts'
 import { ADMIN_ID, ask, call, caller, echo, FROM_A, ID, open, post, raw, set } from './setting.ts'
 
 const sockets: Socket[] = []
@@ -14,8 +14,6 @@ afterEach(() => {
   for (const socket of sockets.splice(0)) socket.destroy()
 })
 
-const tlsFile = (name: string) => readFileSync(new URL(`../config/tls/${name}`, import.meta.url))
-const CERTIFICATE: Certificate = { cert: tlsFile('a.crt'), key: tlsFile('a.key') }
 const BODY = JSON.stringify(call('eth_chainId'))
 const HEAD = `POST /ethereum/${ID} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n`
 const WHOLE = `${HEAD}content-length: ${BODY.length}\r\n\r\n${BODY}`
@@ -101,7 +99,7 @@ describe('pipelined requests of one connection', () => {
 
   test.each<[string, Certificate | null]>([
     ['HTTP', null],
-    ['HTTPS', CERTIFICATE],
+    ['HTTPS', certificate('a')],
   ])('over %s begin a few in each iteration of the event loop, and all are answered', async (_name, tls) => {
     const requests = perIteration()
     const { socket, answers } = await connected((res) => {
@@ -499,11 +497,10 @@ describe('with at most 16 connections', () => {
     ['send half a request', WHOLE.slice(0, 60)],
     ['wait after a request', WHOLE],
     ['hold back the body of a request with a wrong endpoint_id', `${unknown.slice(0, unknown.indexOf('{'))}{`],
-    ['begin a TLS handshake and never end it', '\x16\x03\x01\x02\x00\x01\x00\x01\xfc', CERTIFICATE],
+    ['begin a TLS handshake and never end it', '\x16\x03\x01\x02\x00\x01\x00\x01\xfc', certificate('a')],
   ] as [string, string, Certificate?][])(
     'a new caller is served although 60 others %s, one after the other',
-    async (_what, text, certificate?: Certificate) => {
-      const tls = certificate ?? null
+    async (_what, text, tls: Certificate | null = null) => {
       const { port } = await set({ listen: { host: '127.0.0.1', port: 0, tls, maxConnections: 16 } })
       let closed = 0
       for (let one = 0; one < 60; one++) {

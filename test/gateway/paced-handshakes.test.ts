@@ -1,22 +1,18 @@
 import { once } from 'node:events'
-import { readFileSync } from 'node:fs'
 import { createServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
-import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { paceHandshakes } from '../../src/gateway/paced-handshakes.ts'
 import { createFakeClock } from '../support/fake-clock.ts'
-import { clientHello, dial } from '../support/handshakes.ts'
+import { certificate, clientHello, dial } from '../support/handshakes.ts'
 
-const read = (name: string) => readFileSync(join(import.meta.dirname, '../config/tls', name))
 const pause = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms))
 
 test('handshakes take at most half of the time', async () => {
   const clock = createFakeClock()
   let begun = 0
   const server = createServer({
-    cert: read('a.crt'),
-    key: read('a.key'),
+    ...certificate('a'),
     // Node calls it while it processes the first message.
     SNICallback: (_name, done) => {
       begun++

@@ -1,20 +1,13 @@
 import { X509Certificate } from 'node:crypto'
 import { once } from 'node:events'
-import { readFileSync } from 'node:fs'
 import { connect } from 'node:net'
-import { join } from 'node:path'
 import { connect as connectSecurely, type TLSSocket } from 'node:tls'
 import { expect, test } from 'vitest'
 import type { Certificate } from '../../src/gateway/request/listener.ts'
-import { answeredTogether, clientHello, dialFrom } from '../support/handshakes.ts'
+import { answeredTogether, certificate, clientHello, dialFrom } from '../support/handshakes.ts'
 import { ID, open, raw, set } from './setting.ts'
 
-const FOLDER = join(import.meta.dirname, '../config/tls')
-const read = (name: string): Certificate => ({
-  cert: readFileSync(join(FOLDER, `${name}.crt`)),
-  key: readFileSync(join(FOLDER, `${name}.key`)),
-})
-const [A, B] = [read('a'), read('b')]
+const [A, B] = [certificate('a'), certificate('b')]
 const nameOf = ({ cert }: Certificate) => new X509Certificate(cert).fingerprint256
 
 async function dial(port: number, options: object = {}): Promise<TLSSocket> {

@@ -1,12 +1,12 @@
 import channel from 'node:diagnostics_channel'
 import { once } from 'node:events'
-import { readFileSync } from 'node:fs'
 import { get } from 'node:http'
 import { get as getSecure } from 'node:https'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, describe, expect, test } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
+import { certificate } from '../support/handshakes.ts'
 import { type Setting, type SettingOptions, setUp } from './setting.ts'
 
 const open: Setting[] = []
@@ -68,9 +68,7 @@ describe('with at most 24 connections', () => {
   })
 
   test('a client is served although 100 TLS handshakes begin and never end', async () => {
-    const file = (name: string) => readFileSync(new URL(`../config/tls/${name}`, import.meta.url))
-    const tls = { cert: file('a.crt'), key: file('a.key') }
-    const port = await listening({ options: { maxConnections: 24, tls } })
+    const port = await listening({ options: { maxConnections: 24, tls: certificate('a') } })
 
     // A record that announces a ClientHello of 508 bytes, and its first four.
     const made = await flood(port, 100, '\x16\x03\x01\x02\0\x01\0\x01\xfc')

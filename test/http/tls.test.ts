@@ -9,12 +9,11 @@ import { connect as connectSecurely, type TLSSocket } from 'node:tls'
 import { expect, test } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
 import type { Certificate } from '../../src/http/server.ts'
-import { answeredTogether } from '../support/handshakes.ts'
+import { answeredTogether, certificate } from '../support/handshakes.ts'
 import { requirePackage } from '../support/system-package.ts'
 import { setUp } from './setting.ts'
 
-const FOLDER = join(import.meta.dirname, '../config/tls')
-const A: Certificate = { cert: readFileSync(join(FOLDER, 'a.crt')), key: readFileSync(join(FOLDER, 'a.key')) }
+const A = certificate('a')
 
 test.runIf(requirePackage('openssl', 'openssl'))(
   'HTTPS serves, and takes a new certificate without a restart',
@@ -95,9 +94,9 @@ function certificateFor(name: string): Certificate {
     ['req', '-x509', '-nodes', '-days', '1', ...curve, '-subj', `/CN=${name}`, '-keyout', key, '-out', cert],
     { stdio: 'ignore' },
   )
-  const certificate = { key: readFileSync(key), cert: readFileSync(cert) }
+  const made = { key: readFileSync(key), cert: readFileSync(cert) }
   rmSync(folder, { recursive: true })
-  return certificate
+  return made
 }
 
 /** The status, and the name in the certificate. */

@@ -1,6 +1,13 @@
 import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { connect as connectSecurely } from 'node:tls'
+
+/** A certificate that signs itself, with its key. */
+export function certificate(name: 'a' | 'b') {
+  const read = (end: string) => readFileSync(new URL(`../config/tls/${name}.${end}`, import.meta.url))
+  return { cert: read('crt'), key: read('key') }
+}
 
 /** The first message of a TLS handshake, as Node sends it. */
 export async function clientHello(): Promise<Buffer> {

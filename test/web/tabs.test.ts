@@ -1,16 +1,13 @@
-import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
 import type { BrowserContext, Page, Request } from 'playwright-core'
 import { describe, expect, test } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
 import type { Certificate } from '../../src/http/server.ts'
 import { NODE, type Setting, setUp } from '../http/setting.ts'
 import { DRAWN, hasChromium, hide, openChromium } from '../support/chromium.ts'
+import { certificate } from '../support/handshakes.ts'
 import { bad } from '../support/network.ts'
 
 const PATIENCE = { timeout: 30_000 }
-const FOLDER = join(import.meta.dirname, '../config/tls')
-const CERTIFICATE: Certificate = { cert: readFileSync(join(FOLDER, 'a.crt')), key: readFileSync(join(FOLDER, 'a.key')) }
 
 describe.runIf(hasChromium)('tabs of one browser', () => {
   const { blank, serve } = openChromium()
@@ -87,7 +84,7 @@ describe.runIf(hasChromium)('tabs of one browser', () => {
 
   test.each([
     ['HTTP', null],
-    ['TLS', CERTIFICATE],
+    ['TLS', certificate('a')],
   ])(
     'ten over %s share one event stream: each is live, and an eleventh opens an endpoint at once',
     async (_over, tls) => {
