@@ -5,12 +5,11 @@ import { systemClock } from '../../src/clock.ts'
 import type { AliasRecord } from '../../src/core/routing/alias.ts'
 import { isOwnPath } from '../../src/gateway/request/aliases.ts'
 import { createGatewayService } from '../../src/gateway/service.ts'
-import { Secret } from '../../src/secret.ts'
 import { createChain } from '../../src/simulator/chain.ts'
 import { type NodeOptions, type SimulatedNode, startSimulatedNode } from '../../src/simulator/node.ts'
 import { opened, temporaryDirectory } from '../store/setting.ts'
 import { recordingLog } from '../support/log.ts'
-import { bad, endpoint, network } from '../support/network.ts'
+import { bad, endpoint, network, nodeTarget } from '../support/network.ts'
 import { createWorld } from '../support/world.ts'
 import { type BareNode, startBareNode } from './nodes.ts'
 import { ADMIN_ID, caller, ID, UNCOUNTED } from './setting.ts'
@@ -72,15 +71,7 @@ async function open(
         bodyLimitBytes: 65_536,
         batchLimit: 20,
       },
-      targets: endpoints.map((one) => ({
-        endpoint: one,
-        url: new Secret(nodes[one.name]?.url ?? ''),
-        headers: {},
-        tls: { ca: null, insecure: false },
-        rpcPath,
-        kind: 'proxy' as const,
-        chainId: of.chainId,
-      })),
+      targets: endpoints.map((one) => nodeTarget(one, nodes[one.name]?.url ?? '', { rpcPath, chainId: of.chainId })),
       cacheMaxBytes: 2 ** 20,
       finalDepths: new Map(),
     },

@@ -8,9 +8,8 @@ import { turnsOfSlices } from '../../src/gateway/loop-turns.ts'
 import type { Reply } from '../../src/gateway/upstream-request.ts'
 import { Cancellation } from '../../src/gateway/upstream-request.ts'
 import { createProber } from '../../src/nodes/probe.ts'
-import { Secret } from '../../src/secret.ts'
 import { type Anvil, startAnvil } from '../support/anvil.ts'
-import { endpoint, network } from '../support/network.ts'
+import { endpoint, network, nodeTarget } from '../support/network.ts'
 import { createWorld } from '../support/world.ts'
 import { textOf } from './chain.ts'
 import { BLOCK_NUMBER, LATEST_BLOCK } from './nodes.ts'
@@ -93,16 +92,7 @@ function heightIn(reply: Reply): number | null {
 async function watched(anvils: readonly Anvil[]) {
   const endpoints = anvils.map((_, index) => endpoint(`node-${index}`, { intervalMs: 1000 }))
   const world = createWorld(clock, [{ network: network({ blockTimeMs: BLOCK_TIME_MS }), endpoints }])
-  const targets = endpoints.map((of, index) => ({
-    endpoint: of,
-    url: new Secret(anvils[index]?.url ?? ''),
-    headers: {},
-    tls: { ca: null, insecure: false },
-    rpcPath: '/',
-    kind: 'proxy' as const,
-    chainId: null,
-    timeoutMs: 2000,
-  }))
+  const targets = endpoints.map((of, index) => nodeTarget(of, anvils[index]?.url ?? '', { timeoutMs: 2000 }))
   const prober = createProber({ clock })
   prober.retarget(targets)
   const signal = new AbortController().signal

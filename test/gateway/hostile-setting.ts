@@ -10,7 +10,7 @@ import { createGatewayService, type GatewayService } from '../../src/gateway/ser
 import { Secret } from '../../src/secret.ts'
 import { freePort } from '../support/free-port.ts'
 import { recordingLog } from '../support/log.ts'
-import { endpoint, network } from '../support/network.ts'
+import { endpoint, network, nodeTarget } from '../support/network.ts'
 import { createWorld } from '../support/world.ts'
 import { ADMIN_ID, caller, ID, UNCOUNTED } from './setting.ts'
 
@@ -123,6 +123,9 @@ export async function openHostile(options: HostileOptions = {}): Promise<Hostile
     places.map(({ of, endpoint: one }) => ({ network: of, endpoints: [one] })),
   )
   await world.pollAll()
+  const headers = Object.fromEntries(
+    Object.entries(options.headers ?? {}).map(([key, value]) => [key, new Secret(value)]),
+  )
   const service = createGatewayService({
     listen: { host: '127.0.0.1', port: 0, tls: null, ...(options.arrival && { timeouts: options.arrival }) },
     limits: { connections: 128, largeAnswerBytes: 512 * 2 ** 20 },
@@ -140,17 +143,7 @@ export async function openHostile(options: HostileOptions = {}): Promise<Hostile
         bodyLimitBytes: options.bodyLimitBytes ?? 4096,
         batchLimit: options.batchLimit ?? 20,
       },
-      targets: places.map(({ url, endpoint: one, of }) => ({
-        endpoint: one,
-        url: new Secret(url),
-        headers: Object.fromEntries(
-          Object.entries(options.headers ?? {}).map(([key, value]) => [key, new Secret(value)]),
-        ),
-        tls: { ca: null, insecure: false },
-        rpcPath: of.family === 'avalanche' ? '/ext/bc/C/rpc' : '/',
-        kind: 'proxy' as const,
-        chainId: of.chainId,
-      })),
+      targets: places.map(({ url, endpoint: one, of }) => nodeTarget(one, url, { headers, chainId: of.chainId })),
       cacheMaxBytes: options.cacheMaxBytes ?? 2 ** 20,
       finalDepths: new Map(),
     },

@@ -13,9 +13,8 @@ import { createForwarder, type Forwarder } from '../../src/gateway/failover/forw
 import { turnsOfSlices } from '../../src/gateway/loop-turns.ts'
 import type { Reply, UpstreamRequest } from '../../src/gateway/upstream-request.ts'
 import { Cancellation } from '../../src/gateway/upstream-request.ts'
-import { Secret } from '../../src/secret.ts'
 import { freePort } from '../support/free-port.ts'
-import { bad, endpoint, good, head, network } from '../support/network.ts'
+import { bad, endpoint, good, head, network, nodeTarget } from '../support/network.ts'
 import { createWorld, type World } from '../support/world.ts'
 
 export interface Asked {
@@ -120,15 +119,10 @@ export async function setting(
   })
   onTestFinished(() => forwarder.close())
   forwarder.retarget(
-    configured.map((of) => ({
-      endpoint: of,
-      url: new Secret(nodes[of.name]?.url ?? ''),
-      headers: {},
-      tls: { ca: null, insecure: false },
-      rpcPath: '/',
-      kind: endpoints[of.name]?.kind ?? 'proxy',
-      chainId: chain.chainId,
-    })),
+    configured.map((of) => {
+      const { kind = 'proxy' } = endpoints[of.name] ?? {}
+      return nodeTarget(of, nodes[of.name]?.url ?? '', { rpcPath: '/', kind, chainId: chain.chainId })
+    }),
   )
 
   return {

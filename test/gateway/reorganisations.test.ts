@@ -9,15 +9,14 @@ import { createCallerHeights } from '../../src/gateway/caller-heights.ts'
 import { createChainRollbacks } from '../../src/gateway/chain-rollbacks.ts'
 import { createForwarder } from '../../src/gateway/failover/forwarder.ts'
 import { turnsOfSlices } from '../../src/gateway/loop-turns.ts'
-import { createProber, type NodeTarget } from '../../src/nodes/probe.ts'
+import { createProber } from '../../src/nodes/probe.ts'
 import { createIncidentRecorder } from '../../src/poll/incident-recorder.ts'
 import { createPoller } from '../../src/poll/poller.ts'
-import { Secret } from '../../src/secret.ts'
 import { createBoard } from '../../src/state/board.ts'
 import { createIncidentLog } from '../../src/state/incident-log.ts'
 import { type Anvil, startAnvil } from '../support/anvil.ts'
 import { silentLog } from '../support/log.ts'
-import { endpoint, network } from '../support/network.ts'
+import { endpoint, network, nodeTarget } from '../support/network.ts'
 import { byHash, byNumber, textOf } from './chain.ts'
 
 const DEPTH = 20
@@ -33,16 +32,7 @@ afterAll(() => anvil.stop())
 async function open(family: 'ethereum' | 'avalanche', finalDepth: number) {
   const of = network({ family, chainId: 31_337 })
   const own = endpoint('anvil', { family })
-  const target: NodeTarget = {
-    endpoint: own,
-    url: new Secret(anvil.url),
-    headers: {},
-    tls: { ca: null, insecure: false },
-    rpcPath: '/',
-    kind: 'proxy',
-    chainId: 31_337,
-    timeoutMs: 5000,
-  }
+  const target = nodeTarget(own, anvil.url, { rpcPath: '/', chainId: 31_337 })
   const board = createBoard()
   const prober = createProber({ clock: systemClock })
   prober.retarget([target])

@@ -4,9 +4,8 @@ import type { Need } from '../../src/core/routing/operation.ts'
 import type { Upstream } from '../../src/gateway/failover/upstream.ts'
 import { createUpstreams } from '../../src/gateway/failover/upstream-registry.ts'
 import type { SelectionCriteria } from '../../src/gateway/failover/upstream-selector.ts'
-import { Secret } from '../../src/secret.ts'
 import { createFakeClock } from '../support/fake-clock.ts'
-import { bad, endpoint, good, head, network } from '../support/network.ts'
+import { bad, endpoint, good, head, network, nodeTarget } from '../support/network.ts'
 import { createWorld } from '../support/world.ts'
 
 const ANY: Need = { kind: 'any' }
@@ -30,17 +29,7 @@ async function setting(names: readonly string[], over: Partial<Network> = {}, fa
   const endpoints = names.map((name) => endpoint(name, { tier: fallbacks.includes(name) ? 'fallback' : 'primary' }))
   const world = createWorld(clock, [{ network: chain, endpoints }])
   const upstreams = createUpstreams({ board: world.board, clock })
-  upstreams.retarget(
-    endpoints.map((of) => ({
-      endpoint: of,
-      url: new Secret(`http://127.0.0.1:1/${of.name}`),
-      headers: {},
-      tls: { ca: null, insecure: false },
-      rpcPath: '/',
-      kind: 'proxy',
-      chainId: null,
-    })),
-  )
+  upstreams.retarget(endpoints.map((of) => nodeTarget(of, `http://127.0.0.1:1/${of.name}`)))
   await world.pollAll()
   const { selector } = upstreams.network('ethereum') ?? {}
   if (selector === undefined) throw new Error('no selector')

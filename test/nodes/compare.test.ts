@@ -5,11 +5,10 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { type Clock, systemClock } from '../../src/clock.ts'
 import type { Endpoint } from '../../src/core/endpoint.ts'
 import type { Comparison, ShardHead } from '../../src/core/poll-result.ts'
-import { createProber, type NodeTarget } from '../../src/nodes/probe.ts'
-import { Secret } from '../../src/secret.ts'
 import { recorded } from '../chains/support.ts'
 import { createFakeClock } from '../support/fake-clock.ts'
-import { endpoint } from '../support/network.ts'
+import { endpoint, nodeTarget } from '../support/network.ts'
+import { proberOf } from './support.ts'
 
 const NEVER = new AbortController().signal
 const METACHAIN = 4_294_967_295
@@ -71,24 +70,7 @@ function evmAnswer(id: number, height: number, hash = `0x${OTHER_HASH}`): string
   return JSON.stringify({ jsonrpc: '2.0', id, result: { ...result, number: `0x${height.toString(16)}`, hash } })
 }
 
-function prober(of: Endpoint, url: string, clock: Clock = systemClock, over: Partial<NodeTarget> = {}) {
-  const created = createProber({ clock })
-  onTestFinished(() => created.close())
-  created.retarget([
-    {
-      endpoint: of,
-      url: new Secret(url),
-      headers: {},
-      tls: { ca: null, insecure: false },
-      rpcPath: of.family === 'avalanche' ? '/ext/bc/C/rpc' : '/',
-      kind: 'proxy',
-      chainId: null,
-      timeoutMs: 5000,
-      ...over,
-    },
-  ])
-  return created
-}
+const prober = (of: Endpoint, url: string, clock: Clock = systemClock) => proberOf([nodeTarget(of, url)], { clock })
 
 const at = (height: number, shard: Comparison['shard'] = null) => ({ shard, height })
 
@@ -187,7 +169,7 @@ describe('a head that does not fit its network', () => {
 
   test('is kept once its chain id is verified, even if the next read takes too long', async () => {
     const url = await startSlowNode(2)
-    const result = await prober(ETHEREUM, url, systemClock, { chainId: 1, timeoutMs: 1000 }).poll(
+    const result = await proberOf([nodeTarget(ETHEREUM, url, { chainId: 1, timeoutMs: 1000 })]).poll(
       ETHEREUM,
       NEVER,
       () => [],

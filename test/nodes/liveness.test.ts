@@ -2,14 +2,14 @@ import { once } from 'node:events'
 import { createServer, type IncomingHttpHeaders } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { systemClock } from '../../src/clock.ts'
 import type { Liveness } from '../../src/core/poll-result.ts'
 import type { PollStep } from '../../src/core/verdict/single-poll.ts'
-import { createProber, type NodeTarget } from '../../src/nodes/probe.ts'
+import type { NodeTarget } from '../../src/nodes/probe.ts'
 import { Secret } from '../../src/secret.ts'
 import { recorded } from '../chains/support.ts'
 import { createFakeClock } from '../support/fake-clock.ts'
-import { endpoint } from '../support/network.ts'
+import { endpoint, nodeTarget } from '../support/network.ts'
+import { proberOf } from './support.ts'
 
 const NEVER = new AbortController().signal
 const OWN = endpoint('own-1', { checks: ['liveness', 'head'] })
@@ -62,29 +62,10 @@ const BEACON: Readonly<Record<string, Answer>> = {
 /** The timeout of nodes that leave a request unanswered; on a busy machine all others must be answered within it. */
 const HANGING_MS = 1500
 
-function target(url: string, over: Partial<NodeTarget> = {}): NodeTarget {
-  return {
-    endpoint: OWN,
-    url: new Secret(url),
-    headers: {},
-    tls: { ca: null, insecure: false },
-    rpcPath: '/',
-    kind: 'proxy',
-    chainId: null,
-    timeoutMs: 20_000,
-    ...over,
-  }
-}
-
-function proberOf(of: NodeTarget) {
-  const prober = createProber({ clock: systemClock })
-  prober.retarget([of])
-  onTestFinished(() => prober.close())
-  return prober
-}
+const target = (url: string, over: Partial<NodeTarget> = {}) => nodeTarget(OWN, url, { timeoutMs: 20_000, ...over })
 
 async function livenessOf(of: NodeTarget): Promise<Liveness> {
-  const { liveness } = await proberOf(of).poll(OWN, NEVER)
+  const { liveness } = await proberOf([of]).poll(OWN, NEVER)
   if (liveness?.ok !== true) throw new Error(`failed: ${JSON.stringify(liveness)}`)
   return liveness.value
 }
@@ -136,7 +117,7 @@ describe('the consensus node', () => {
     const echo = recorded('ethereum/client-geth').replace('v1.16.4-stable-41714b49', `v1.0-${secret}`)
     const own = await node({ ...WELL, web3_clientVersion: echo })
     const beacon = await node({ [`/${secret}/eth/v1/node/health`]: 200, [`/${secret}/eth/v1/node/syncing`]: secret })
-    const prober = proberOf(target(own.url, { beaconUrl: new Secret(`${beacon.url}/${secret}`) }))
+    const prober = proberOf([target(own.url, { beaconUrl: new Secret(`${beacon.url}/${secret}`) })])
     const steps: PollStep[] = []
     const result = await prober.inspect(OWN, {
       signal: NEVER,
@@ -174,7 +155,7 @@ describe('a node that refuses every question', () => {
 
   test('has no liveness result in polls that send no request for it', async () => {
     const own = await node(REFUSING)
-    const prober = proberOf(target(own.url))
+    const prober = proberOf([target(own.url)])
     const first = await prober.poll(OWN, NEVER)
     const second = await prober.poll(OWN, NEVER)
 
@@ -187,7 +168,7 @@ describe('a node that refuses every question', () => {
     const livenessOnly = endpoint('own-1', { checks: ['liveness'] })
     const script: Record<string, Answer> = { ...REFUSING }
     const own = await node(script)
-    const prober = proberOf(target(own.url, { endpoint: livenessOnly, timeoutMs: HANGING_MS }))
+    const prober = proberOf([target(own.url, { endpoint: livenessOnly, timeoutMs: HANGING_MS })])
     const requests: number[] = []
     for (let polls = 0; polls < 2; polls++) requests.push((await prober.poll(livenessOnly, NEVER)).requests.liveness)
     for (const method of Object.keys(script)) script[method] = null
@@ -214,10 +195,8 @@ describe('a node that takes its time for each question', () => {
   async function slowPoll(script: Readonly<Record<string, Answer>>, over: (url: string) => Partial<NodeTarget>) {
     const clock = createFakeClock()
     const slow = await node(script, () => clock.advance(300))
-    const prober = createProber({ clock })
-    prober.retarget([target(slow.url, { endpoint: LIVENESS_ONLY, timeoutMs: 500, ...over(slow.url) })])
-    onTestFinished(() => prober.close())
-    const { liveness } = await prober.poll(LIVENESS_ONLY, NEVER)
+    const of = target(slow.url, { endpoint: LIVENESS_ONLY, timeoutMs: 500, ...over(slow.url) })
+    const { liveness } = await proberOf([of], { clock }).poll(LIVENESS_ONLY, NEVER)
     return liveness?.ok === true ? liveness.value : null
   }
 
@@ -242,7 +221,7 @@ describe('an endpoint without a head check', () => {
 
   test.each([401, 403, 404])('shows nothing of a node if every path is refused: HTTP %d', async (status) => {
     const own = await node({ eth_syncing: status, net_peerCount: status, web3_clientVersion: status })
-    const { liveness } = await proberOf(target(own.url, { endpoint: LIVENESS_ONLY })).poll(LIVENESS_ONLY, NEVER)
+    const { liveness } = await proberOf([target(own.url, { endpoint: LIVENESS_ONLY })]).poll(LIVENESS_ONLY, NEVER)
 
     expect(liveness).toMatchObject({ ok: false, failure: { kind: 'http', status } })
   })
@@ -250,7 +229,7 @@ describe('an endpoint without a head check', () => {
   test('shows a node that answers, even if it offers no question', async () => {
     const refusal = recorded('ethereum/error-method-not-found')
     const own = await node({ eth_syncing: 403, net_peerCount: refusal, web3_clientVersion: 403 })
-    const { liveness } = await proberOf(target(own.url, { endpoint: LIVENESS_ONLY })).poll(LIVENESS_ONLY, NEVER)
+    const { liveness } = await proberOf([target(own.url, { endpoint: LIVENESS_ONLY })]).poll(LIVENESS_ONLY, NEVER)
 
     expect(liveness).toMatchObject({ ok: true, value: { checks: [{ offered: false }, { offered: false }] } })
   })
@@ -262,7 +241,7 @@ describe('the chain id of an endpoint without a head check', () => {
   const OTHER = MAINNET.replace('"0x1"', '"0x5"')
 
   function proberOn(url: string) {
-    const prober = proberOf(target(url, { endpoint: LIVENESS_ONLY, chainId: 1 }))
+    const prober = proberOf([target(url, { endpoint: LIVENESS_ONLY, chainId: 1 })])
     return async () => (await prober.poll(LIVENESS_ONLY, NEVER)).liveness
   }
   const timesAsked = ({ asked }: Awaited<ReturnType<typeof node>>) =>
@@ -317,14 +296,14 @@ test('a rate limit of the execution node does not hide that its consensus node i
 
 test('a refused question is not asked again in the next poll, unless the node had refused everything', async () => {
   const some = await node({ ...WELL, net_peerCount: 403 })
-  const prober = proberOf(target(some.url))
+  const prober = proberOf([target(some.url)])
   await prober.poll(OWN, NEVER)
   await prober.poll(OWN, NEVER)
   expect(some.asked.filter(({ method }) => method === 'net_peerCount')).toHaveLength(1)
 
   const script: Record<string, Answer> = { ...WELL, eth_syncing: 403, net_peerCount: 403, eth_getBlockByNumber: 403 }
   const all = await node(script)
-  const other = proberOf(target(all.url))
+  const other = proberOf([target(all.url)])
   await other.poll(OWN, NEVER)
   Object.assign(script, WELL)
   const { liveness } = await other.poll(OWN, NEVER)

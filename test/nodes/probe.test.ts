@@ -4,13 +4,13 @@ import type { AddressInfo } from 'node:net'
 import { inspect } from 'node:util'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
-import type { Endpoint } from '../../src/core/endpoint.ts'
 import type { PollResult } from '../../src/core/poll-result.ts'
-import { createProber, type NodeTarget, type ProberDeps } from '../../src/nodes/probe.ts'
+import type { NodeTarget } from '../../src/nodes/probe.ts'
 import { Secret } from '../../src/secret.ts'
 import { recorded } from '../chains/support.ts'
 import { createFakeClock } from '../support/fake-clock.ts'
-import { endpoint } from '../support/network.ts'
+import { endpoint, nodeTarget } from '../support/network.ts'
+import { proberOf } from './support.ts'
 
 const NEVER = new AbortController().signal
 const METACHAIN = 4_294_967_295
@@ -71,27 +71,6 @@ const multiversxNode: Reply = (path) => {
     : recorded('multiversx/block').replace('"shard": 1', `"shard": ${shard}`)
 }
 
-function target(of: Endpoint, url: string, over: Partial<NodeTarget> = {}): NodeTarget {
-  return {
-    endpoint: of,
-    url: new Secret(url),
-    headers: {},
-    tls: { ca: null, insecure: false },
-    rpcPath: of.family === 'avalanche' ? '/ext/bc/C/rpc' : '/',
-    kind: 'proxy',
-    chainId: null,
-    timeoutMs: 5000,
-    ...over,
-  }
-}
-
-function prober(targets: readonly NodeTarget[], over: Partial<ProberDeps> = {}) {
-  const created = createProber({ clock: systemClock, ...over })
-  created.retarget(targets)
-  onTestFinished(() => created.close())
-  return created
-}
-
 function failures({ liveness, heads }: PollResult): unknown[] {
   return [liveness, ...heads.map(({ outcome }) => outcome)].map((outcome) =>
     outcome === null || outcome.ok ? null : outcome.failure,
@@ -110,7 +89,7 @@ test('endpoints on one host use ids of their own: a response to one is never tha
   onTestFinished(() => server.close().closeAllConnections())
   const { port } = server.address() as AddressInfo
   const endpoints = Array.from({ length: 20 }, (_, at) => ({ ...AVALANCHE, name: `e${at}`, checks: ['head'] as const }))
-  const { poll } = prober(endpoints.map((each) => target(each, `http://127.0.0.1:${port}`)))
+  const { poll } = proberOf(endpoints.map((each) => nodeTarget(each, `http://127.0.0.1:${port}`)))
 
   for (let round = 0; round < 3; round++) for (const each of endpoints) await poll(each, NEVER)
 
@@ -127,8 +106,8 @@ test('a chain id that is never told holds no connection beyond the deadline', as
     response.statusCode = 503
     return ''
   })
-  const targets = [target(of, node.url, { chainId: 1, timeoutMs: 300 })]
-  const { poll, retarget } = prober(targets)
+  const targets = [nodeTarget(of, node.url, { chainId: 1, timeoutMs: 300 })]
+  const { poll, retarget } = proberOf(targets)
   retarget(targets, 2)
 
   for (let polls = 0; polls < 4; polls++) await poll(of, NEVER)
@@ -142,7 +121,7 @@ describe('a poll', () => {
   test('runs every check of the endpoint, over one connection', async () => {
     const node = await httpNode(avalancheNode)
     // Time stands still, so the head check waits for liveness on a busy machine too.
-    const { poll } = prober([target(AVALANCHE, node.url)], { clock: createFakeClock() })
+    const { poll } = proberOf([nodeTarget(AVALANCHE, node.url)], { clock: createFakeClock() })
 
     const result = await poll(AVALANCHE, NEVER)
 
@@ -157,7 +136,7 @@ describe('a poll', () => {
   test('runs only the checks that the endpoint has', async () => {
     const node = await httpNode(avalancheNode)
     const headOnly = { ...AVALANCHE, checks: ['head'] as const }
-    const { poll } = prober([target(headOnly, node.url)])
+    const { poll } = proberOf([nodeTarget(headOnly, node.url)])
 
     const result = await poll(headOnly, NEVER)
 
@@ -172,14 +151,14 @@ describe('a poll', () => {
       response.statusCode = 404
       return '404 page not found'
     })
-    const { poll } = prober([target(AVALANCHE, node.url)])
+    const { poll } = proberOf([nodeTarget(AVALANCHE, node.url)])
 
     expect(failures(await poll(AVALANCHE, NEVER))).toEqual([null, null])
   })
 
   test('reads all shards of a proxy', async () => {
     const node = await httpNode(multiversxNode)
-    const { poll } = prober([target(SHARDED, node.url)])
+    const { poll } = proberOf([nodeTarget(SHARDED, node.url)])
 
     const { heads } = await poll(SHARDED, NEVER)
 
@@ -192,7 +171,7 @@ describe('a poll', () => {
     const node = await httpNode((path, method, response) =>
       path.endsWith('/status/2') ? '<html>' : multiversxNode(path, method, response),
     )
-    const { poll } = prober([target(SHARDED, node.url)])
+    const { poll } = proberOf([nodeTarget(SHARDED, node.url)])
 
     expect(failures(await poll(SHARDED, NEVER))).toEqual([null, null, null, { kind: 'not-json' }, null])
   })
@@ -202,7 +181,7 @@ describe('a poll', () => {
       response.setHeader('date', new Date(Date.now() + 3_600_000).toUTCString())
       return avalancheNode(path, method, response)
     })
-    const { poll } = prober([target(AVALANCHE, node.url)])
+    const { poll } = proberOf([nodeTarget(AVALANCHE, node.url)])
 
     const { clockSkewMs } = await poll(AVALANCHE, NEVER)
 
@@ -214,13 +193,13 @@ describe('a poll', () => {
       response.sendDate = false
       return avalancheNode(path, method, response)
     })
-    const { poll } = prober([target(AVALANCHE, node.url)])
+    const { poll } = proberOf([nodeTarget(AVALANCHE, node.url)])
 
     expect((await poll(AVALANCHE, NEVER)).clockSkewMs).toBeNull()
   })
 
   test('of an endpoint that is configured no more says nothing of the node', async () => {
-    const { poll } = prober([])
+    const { poll } = proberOf([])
 
     expect(failures(await poll(AVALANCHE, NEVER))).toEqual([
       { kind: 'local-resources', code: 'removed' },
@@ -233,8 +212,8 @@ describe('a poll', () => {
       response.statusCode = 500
       return avalancheNode(path, method, response)
     })
-    const secret = target(AVALANCHE, `${node.url}/topsecret`, { headers: { 'x-key': new Secret('topsecret') } })
-    const { poll } = prober([secret])
+    const secret = nodeTarget(AVALANCHE, `${node.url}/topsecret`, { headers: { 'x-key': new Secret('topsecret') } })
+    const { poll } = proberOf([secret])
 
     const result = await poll(AVALANCHE, NEVER)
 
@@ -260,7 +239,7 @@ describe('the limit of connections', () => {
     })
     const own = (name: string) => endpoint(name, { network: 'ethereum', family: 'ethereum', checks: ['head'] })
     const [first, second] = [own('own-1'), own('own-2')]
-    const { poll } = prober([target(first, node.url), target(second, node.url)], { clock, maxConnections: 1 })
+    const { poll } = proberOf([nodeTarget(first, node.url), nodeTarget(second, node.url)], { clock, maxConnections: 1 })
     const polls = [poll(first, NEVER), poll(second, NEVER)]
     await firstHeld
 
@@ -285,8 +264,8 @@ describe('the limit of connections', () => {
       if (--waiting === 0) tellAll()
       return null
     })
-    const targets = [target(SHARDED, node.url)]
-    const { poll, retarget } = prober(targets, { maxConnections: 1 })
+    const targets = [nodeTarget(SHARDED, node.url)]
+    const { poll, retarget } = proberOf(targets, { maxConnections: 1 })
     const result = poll(SHARDED, stop.signal)
 
     retarget(targets, 4)
@@ -325,7 +304,7 @@ test('a closed prober has ended its pending polls, and leaves no timer running',
     tellAsked()
     return null
   })
-  const { poll, close } = prober([target(AVALANCHE, node.url)], { clock: counting })
+  const { poll, close } = proberOf([nodeTarget(AVALANCHE, node.url)], { clock: counting })
   const result = poll(AVALANCHE, NEVER)
   await asked
 
@@ -347,7 +326,7 @@ describe('the deadline', () => {
       if (--waiting === 0) tellAsked()
       return null
     })
-    const { poll } = prober([target(AVALANCHE, node.url)], { clock })
+    const { poll } = proberOf([nodeTarget(AVALANCHE, node.url)], { clock })
     const result = poll(AVALANCHE, NEVER)
 
     await clock.advance(100)
@@ -381,7 +360,7 @@ describe('the deadline', () => {
       answerBlock = () => response.end(withId(text, id))
       return null
     })
-    const { poll } = prober([target(headOnly, node.url, { chainId: 1 })], { clock })
+    const { poll } = proberOf([nodeTarget(headOnly, node.url, { chainId: 1 })], { clock })
     const first = poll(headOnly, NEVER)
     await chainIdAsked
     await clock.advance(5000)
@@ -407,7 +386,7 @@ describe('the deadline', () => {
       if (--waiting === 0) tellAsked()
       return null
     })
-    const { poll } = prober([target(SHARDED, node.url)], { clock })
+    const { poll } = proberOf([nodeTarget(SHARDED, node.url)], { clock })
     const result = poll(SHARDED, NEVER)
     await allAsked
 
@@ -424,7 +403,7 @@ describe('the deadline', () => {
       stop.abort()
       return null
     })
-    const { poll } = prober([target(AVALANCHE, node.url)], { clock: createFakeClock() })
+    const { poll } = proberOf([nodeTarget(AVALANCHE, node.url)], { clock: createFakeClock() })
 
     expect(failures(await poll(AVALANCHE, stop.signal))).toHaveLength(2)
     expect(node.asked.length).toBeLessThanOrEqual(1)
@@ -432,7 +411,7 @@ describe('the deadline', () => {
 
   test('is past already for a poll that begins after we stopped', async () => {
     const node = await httpNode(avalancheNode)
-    const { poll } = prober([target(AVALANCHE, node.url)])
+    const { poll } = proberOf([nodeTarget(AVALANCHE, node.url)])
 
     expect(failures(await poll(AVALANCHE, AbortSignal.abort()))).toMatchObject([
       { kind: 'timeout' },
@@ -446,7 +425,7 @@ describe('what is known of an endpoint', () => {
   const first = ['health.getLiveness', 'health.health', 'eth_getBlockByNumber', 'eth_chainId']
   const again = ['health.health', 'eth_getBlockByNumber']
   /** The head check waits for liveness, however long a busy machine takes. */
-  const steady = (url: string) => prober([target(AVALANCHE, url, { chainId: 1 })], { clock: createFakeClock() })
+  const steady = (url: string) => proberOf([nodeTarget(AVALANCHE, url, { chainId: 1 })], { clock: createFakeClock() })
 
   test('is kept from poll to poll', async () => {
     const node = await httpNode(avalancheNode)
@@ -464,7 +443,7 @@ describe('what is known of an endpoint', () => {
     await poll(AVALANCHE, NEVER)
 
     const renamed = { ...AVALANCHE, title: 'Other title', intervalMs: 1000 }
-    retarget([target(renamed, node.url, { chainId: 1, timeoutMs: 1000 })])
+    retarget([nodeTarget(renamed, node.url, { chainId: 1, timeoutMs: 1000 })])
     await poll(renamed, NEVER)
 
     expect(node.asked).toEqual([...first, ...again])
@@ -480,7 +459,7 @@ describe('what is known of an endpoint', () => {
     const { poll, retarget } = steady(node.url)
     await poll(AVALANCHE, NEVER)
 
-    retarget([target(AVALANCHE, node.url, { chainId: 1, ...over })])
+    retarget([nodeTarget(AVALANCHE, node.url, { chainId: 1, ...over })])
     await poll(AVALANCHE, NEVER)
 
     expect(node.asked).toEqual([...first, ...first])
@@ -493,7 +472,7 @@ describe('what is known of an endpoint', () => {
       return avalancheNode(path, method, response)
     })
     const headOnly = { ...AVALANCHE, checks: ['head'] as const }
-    const { poll } = prober([target(headOnly, node.url, { chainId: 1 })])
+    const { poll } = proberOf([nodeTarget(headOnly, node.url, { chainId: 1 })])
     const before = await poll(headOnly, NEVER, undefined, () => true)
 
     chainId = '0xa869'
@@ -512,7 +491,7 @@ describe('what is known of an endpoint', () => {
   test('is verified no more than twice for heads that do not fit, and then they count', async () => {
     const node = await httpNode(avalancheNode)
     const headOnly = { ...AVALANCHE, checks: ['head'] as const }
-    const { poll } = prober([target(headOnly, node.url, { chainId: 1 })])
+    const { poll } = proberOf([nodeTarget(headOnly, node.url, { chainId: 1 })])
     await poll(headOnly, NEVER)
 
     const forked = await poll(headOnly, NEVER, undefined, () => false)

@@ -5,6 +5,7 @@ import { type Clock, systemClock } from '../../src/clock.ts'
 import { createAddress, type NodeAddress } from '../../src/nodes/address.ts'
 import { createNodeClient, type NodeClient, type NodeClientDeps, type Sent } from '../../src/nodes/client.ts'
 import { Deadline } from '../../src/nodes/deadline.ts'
+import { createProber, type NodeTarget, type Prober, type ProberDeps } from '../../src/nodes/probe.ts'
 import { Secret } from '../../src/secret.ts'
 
 export interface RawNode {
@@ -53,6 +54,13 @@ export function nodeClient(over: Partial<NodeClientDeps> = {}): NodeClient {
   const client = createNodeClient({ clock: systemClock, maxConnections: 8, lookup: null, ...over })
   onTestFinished(() => client.close())
   return client
+}
+
+export function proberOf(targets: readonly NodeTarget[], over: Partial<ProberDeps> = {}): Prober {
+  const prober = createProber({ clock: systemClock, ...over })
+  onTestFinished(() => prober.close())
+  prober.retarget(targets)
+  return prober
 }
 
 export function addressOf(

@@ -8,13 +8,11 @@ import { connect as connectTls, createServer as createTls, type TLSSocket, type 
 import { afterAll, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
 import { createNodeForwarder } from '../../src/nodes/forward.ts'
-import { createProber } from '../../src/nodes/probe.ts'
-import { Secret } from '../../src/secret.ts'
 import { createFakeClock, type FakeClock } from '../support/fake-clock.ts'
-import { endpoint } from '../support/network.ts'
+import { endpoint, nodeTarget } from '../support/network.ts'
 import { requirePackage } from '../support/system-package.ts'
 import { type Authority, createAuthority } from './certificates.ts'
-import { addressOf, answer, bodyOf, failureOf, nodeClient, POST, rawNode, send } from './support.ts'
+import { addressOf, answer, bodyOf, failureOf, nodeClient, POST, proberOf, rawNode, send } from './support.ts'
 
 /** undici's own clock for idle connections. */
 const undiciTimers = createRequire(import.meta.url)('undici/lib/util/timers.js') as { tick(ms: number): void }
@@ -224,21 +222,9 @@ describe.skipIf(!available)('a node over TLS', () => {
       if (method === 'eth_getBlockByNumber') for (const release of held.splice(0)) release()
     })
     const clock = createFakeClock()
-    const prober = createProber({ clock: { ...systemClock, now: clock.now, monotonic: clock.monotonic } })
-    onTestFinished(() => prober.close())
     const own = endpoint('own-1', { checks: ['liveness', 'head'] })
-    prober.retarget([
-      {
-        endpoint: own,
-        url: new Secret(url),
-        headers: {},
-        tls: { ca: authority.ca, insecure: false },
-        rpcPath: '/',
-        kind: 'proxy',
-        chainId: null,
-        timeoutMs: 30_000,
-      },
-    ])
+    const target = nodeTarget(own, url, { tls: { ca: authority.ca, insecure: false }, timeoutMs: 30_000 })
+    const prober = proberOf([target], { clock: { ...systemClock, now: clock.now, monotonic: clock.monotonic } })
     const { signal } = new AbortController()
     const handshakes: number[] = []
 

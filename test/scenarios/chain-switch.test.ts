@@ -6,11 +6,10 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
 import type { Endpoint } from '../../src/core/endpoint.ts'
 import { createProber } from '../../src/nodes/probe.ts'
-import { Secret } from '../../src/secret.ts'
 import { createChain } from '../../src/simulator/chain.ts'
 import { type SimulatedNode, startSimulatedNode } from '../../src/simulator/node.ts'
 import { createFakeClock, type FakeClock } from '../support/fake-clock.ts'
-import { endpoint, network } from '../support/network.ts'
+import { endpoint, network, nodeTarget } from '../support/network.ts'
 import { createWorld } from '../support/world.ts'
 
 /** Nodes that change their chain behind an open connection, asked over real sockets; only time is driven. */
@@ -58,16 +57,7 @@ async function openScene(family: Family, names: readonly string[] = ['a', 'b', '
   const prober = createProber({ clock: { ...systemClock, now: clock.now, monotonic: clock.monotonic } })
   onTestFinished(() => prober.close())
   prober.retarget(
-    endpoints.map((of) => ({
-      endpoint: of,
-      url: new Secret(fronts.get(of.name)?.url ?? ''),
-      headers: {},
-      tls: { ca: null, insecure: false },
-      rpcPath: family === 'avalanche' ? '/ext/bc/C/rpc' : '/',
-      kind: 'proxy' as const,
-      chainId: RIGHT,
-      timeoutMs: 30_000,
-    })),
+    endpoints.map((of) => nodeTarget(of, fronts.get(of.name)?.url ?? '', { chainId: RIGHT, timeoutMs: 30_000 })),
   )
   const configured = network({ name: family, family, blockTimeMs: BLOCK_MS, chainId: RIGHT })
   const world = createWorld(clock, [{ network: configured, endpoints }], { prober })

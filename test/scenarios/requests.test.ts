@@ -5,11 +5,10 @@ import { expect, onTestFinished, test } from 'vitest'
 import { type Clock, systemClock } from '../../src/clock.ts'
 import { createMetrics } from '../../src/metrics/metrics.ts'
 import { createProber } from '../../src/nodes/probe.ts'
-import { Secret } from '../../src/secret.ts'
 import type { Board } from '../../src/state/board.ts'
 import { createIncidentLog } from '../../src/state/incident-log.ts'
 import { createFakeClock } from '../support/fake-clock.ts'
-import { endpoint, network } from '../support/network.ts'
+import { endpoint, network, nodeTarget } from '../support/network.ts'
 import { createWorld, QUIET_STORE } from '../support/world.ts'
 
 /** Providers bill per request: a node gets what the configuration says, and its chain id every ten minutes. */
@@ -64,16 +63,7 @@ async function openScene(count: number, blockTimeMs: number) {
   const prober = createProber({ clock: { ...systemClock, now: clock.now, monotonic: clock.monotonic } })
   onTestFinished(() => prober.close())
   prober.retarget(
-    endpoints.map((of) => ({
-      endpoint: of,
-      url: new Secret(`${provider.url}/${of.name}`),
-      headers: {},
-      tls: { ca: null, insecure: false },
-      rpcPath: '/',
-      kind: 'proxy' as const,
-      chainId: 1,
-      timeoutMs: 30_000,
-    })),
+    endpoints.map((of) => nodeTarget(of, `${provider.url}/${of.name}`, { chainId: 1, timeoutMs: 30_000 })),
   )
   const world = createWorld(clock, [{ network: network({ chainId: 1, blockTimeMs }), endpoints }], { prober })
   return { clock, provider, endpoints, world }

@@ -1,11 +1,10 @@
 import { afterEach } from 'vitest'
 import type { Clock } from '../../src/clock.ts'
 import type { NodeTarget } from '../../src/nodes/probe.ts'
-import { Secret } from '../../src/secret.ts'
 import { createChain, type SimulatedChain } from '../../src/simulator/chain.ts'
 import { MULTIVERSX_SHARDS } from '../../src/simulator/multiversx.ts'
 import { type NodeOptions, type SimulatedNode, startSimulatedNode } from '../../src/simulator/node.ts'
-import { endpoint } from '../support/network.ts'
+import { endpoint, nodeTarget } from '../support/network.ts'
 
 /** What the tests of the simulator share: nodes that are stopped after each test, and ways to ask them. */
 const started: { stop(): Promise<void> }[] = []
@@ -34,20 +33,16 @@ export async function startNode(
 export function targetOf(kind: NodeOptions['kind'], url: string, timeoutMs: number): NodeTarget {
   const { family } = kind
   const observed = kind.family === 'multiversx' && kind.kind === 'observer' ? (kind.shard ?? 0) : null
-  return {
-    endpoint: endpoint('own-1', {
-      family,
-      checks: family === 'avalanche' ? ['liveness', 'head'] : ['head'],
-      shards: family !== 'multiversx' ? [null] : observed === null ? MULTIVERSX_SHARDS : [observed],
-    }),
-    url: new Secret(url),
-    headers: {},
-    tls: { ca: null, insecure: false },
-    rpcPath: family === 'avalanche' ? '/ext/bc/C/rpc' : '/',
+  const own = endpoint('own-1', {
+    family,
+    checks: family === 'avalanche' ? ['liveness', 'head'] : ['head'],
+    shards: family !== 'multiversx' ? [null] : observed === null ? MULTIVERSX_SHARDS : [observed],
+  })
+  return nodeTarget(own, url, {
     kind: observed === null ? 'proxy' : 'observer',
     chainId: family === 'ethereum' ? 1 : family === 'avalanche' ? 43_114 : null,
     timeoutMs,
-  }
+  })
 }
 
 export function post(url: string, body: unknown, headers: Record<string, string> = {}): Promise<Response> {

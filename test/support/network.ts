@@ -3,6 +3,8 @@ import type { Failure } from '../../src/core/failure.ts'
 import type { Network, Thresholds } from '../../src/core/network.ts'
 import type { Head, Liveness, NodeCheck, Outcome, PollResult } from '../../src/core/poll-result.ts'
 import type { UnixMs } from '../../src/core/time.ts'
+import type { NodeTarget } from '../../src/nodes/probe.ts'
+import { Secret } from '../../src/secret.ts'
 
 export const THRESHOLDS: Thresholds = {
   lagBlocks: 3,
@@ -46,6 +48,21 @@ export function endpoint(name: string, over: Partial<Endpoint> = {}): Endpoint {
     shards: [null],
     intervalMs,
     livenessIntervalMs: intervalMs,
+    ...over,
+  }
+}
+
+/** How the endpoint is reached. */
+export function nodeTarget(of: Endpoint, url: string, over: Partial<NodeTarget> = {}): NodeTarget {
+  return {
+    endpoint: of,
+    url: new Secret(url),
+    headers: {},
+    tls: { ca: null, insecure: false },
+    rpcPath: of.family === 'avalanche' ? '/ext/bc/C/rpc' : '/',
+    kind: 'proxy',
+    chainId: null,
+    timeoutMs: 5000,
     ...over,
   }
 }
