@@ -1,7 +1,5 @@
-import { once } from 'node:events'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
+import { serveHttp } from '../support/http-server.ts'
 import { brief, GOOD, get, openHostile, post } from './hostile-setting.ts'
 import { caller, ID } from './setting.ts'
 
@@ -12,23 +10,12 @@ const WALLET = `/ethereum/${ID}`
 /** Answers all but eth_newFilter, which hangs. */
 async function startHangingNode(): Promise<{ url: string; hanging: () => number }> {
   let hanging = 0
-  const server = createServer((request, response) => {
-    let body = ''
-    request.setEncoding('utf8').on('data', (chunk) => {
-      body += String(chunk)
-    })
-    request.on('end', () => {
-      const { id, method } = JSON.parse(body) as { id: number; method: string }
-      if (method === 'eth_newFilter') hanging++
-      else response.end(`{"jsonrpc":"2.0","id":${id},"result":"0x1"}`)
-    })
+  const { url } = await serveHttp((_request, response, body) => {
+    const { id, method } = JSON.parse(body) as { id: number; method: string }
+    if (method === 'eth_newFilter') hanging++
+    else response.end(`{"jsonrpc":"2.0","id":${id},"result":"0x1"}`)
   })
-  await once(server.listen(0, '127.0.0.1'), 'listening')
-  onTestFinished(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, hanging: () => hanging }
+  return { url, hanging: () => hanging }
 }
 
 const CALLERS = [caller('wallet', ID), caller('hog', HOG_ID, { methods: ['eth_newFilter'] })]

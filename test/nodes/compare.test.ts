@@ -1,12 +1,11 @@
-import { once } from 'node:events'
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import type { ServerResponse } from 'node:http'
+import { describe, expect, test } from 'vitest'
 import { type Clock, systemClock } from '../../src/clock.ts'
 import type { Endpoint } from '../../src/core/endpoint.ts'
 import type { Comparison, ShardHead } from '../../src/core/poll-result.ts'
 import { recorded } from '../chains/support.ts'
 import { createFakeClock } from '../support/fake-clock.ts'
+import { serveHttp } from '../support/http-server.ts'
 import { endpoint, nodeTarget } from '../support/network.ts'
 import { proberOf } from './support.ts'
 
@@ -26,10 +25,7 @@ type Reply = (response: ServerResponse, asked: { readonly what: string; readonly
 /** A node whose `compared` answer is whatever it likes; all others are right ones. */
 async function startNode(family: Endpoint['family'], compared: Reply, brokenShard: number | null = null) {
   const asked: string[] = []
-  let accepted = 0
-  async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    let body = ''
-    for await (const chunk of request) body += String(chunk)
+  const server = await serveHttp((request, response, body) => {
     const { id, method, params } = body === '' ? { id: 0, method: request.url, params: [] } : JSON.parse(body)
     const what = `${method} ${params[0] ?? ''}`.trim()
     asked.push(what)
@@ -40,19 +36,8 @@ async function startNode(family: Endpoint['family'], compared: Reply, brokenShar
     else if (!isHead) compared(response, { what, id })
     else if (family === 'multiversx') response.end(block(Number(what.split('/')[2])))
     else response.end(recorded(evmBlock(family)).replace(/"id":\s*1\b/, `"id":${id}`))
-  }
-  const server = createServer((request, response) => void answer(request, response))
-  server.on('connection', () => accepted++)
-  await once(server.listen(0, '127.0.0.1'), 'listening')
-  onTestFinished(() => {
-    server.closeAllConnections()
-    server.close()
   })
-  return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    asked,
-    accepted: () => accepted,
-  }
+  return { ...server, asked }
 }
 
 const evmBlock = (family: Endpoint['family']) =>
@@ -149,22 +134,14 @@ describe('a head that does not fit its network', () => {
   /** Answers that many reads of the head; all later requests hang. */
   async function startSlowNode(reads: number) {
     let heads = 0
-    const server = createServer((request, response) => {
-      let body = ''
-      request.on('data', (chunk) => {
-        body += String(chunk)
-      })
-      request.on('end', () => {
-        const { id, method, params } = JSON.parse(body)
-        if (params[0] === 'latest') heads++
-        if (heads > reads) return
-        const result = method === 'eth_chainId' ? '0x1' : JSON.parse(recorded('ethereum/block-mainnet')).result
-        response.end(JSON.stringify({ jsonrpc: '2.0', id, result }))
-      })
+    const { url } = await serveHttp((_request, response, body) => {
+      const { id, method, params } = JSON.parse(body)
+      if (params[0] === 'latest') heads++
+      if (heads > reads) return
+      const result = method === 'eth_chainId' ? '0x1' : JSON.parse(recorded('ethereum/block-mainnet')).result
+      response.end(JSON.stringify({ jsonrpc: '2.0', id, result }))
     })
-    await once(server.listen(0, '127.0.0.1'), 'listening')
-    onTestFinished(() => server.close().closeAllConnections())
-    return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+    return url
   }
 
   test('is kept once its chain id is verified, even if the next read takes too long', async () => {

@@ -1,13 +1,12 @@
-import { once } from 'node:events'
-import { createServer, type IncomingHttpHeaders } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import type { IncomingHttpHeaders } from 'node:http'
+import { describe, expect, test } from 'vitest'
 import type { Liveness } from '../../src/core/poll-result.ts'
 import type { PollStep } from '../../src/core/verdict/single-poll.ts'
 import type { NodeTarget } from '../../src/nodes/probe.ts'
 import { Secret } from '../../src/secret.ts'
 import { recorded } from '../chains/support.ts'
 import { createFakeClock } from '../support/fake-clock.ts'
+import { serveHttp } from '../support/http-server.ts'
 import { endpoint, nodeTarget } from '../support/network.ts'
 import { proberOf } from './support.ts'
 
@@ -26,25 +25,17 @@ type Answer = string | number | null
 /** A node that answers each method, or each path, as scripted. */
 async function node(script: Readonly<Record<string, Answer>>, before: () => unknown = () => undefined) {
   const asked: Request[] = []
-  const server = createServer((request, response) => {
-    let text = ''
-    request.on('data', (chunk) => {
-      text += String(chunk)
-    })
-    const respond = () => {
-      const { id = 1, method = '' } = text === '' ? {} : JSON.parse(text)
-      const path = request.url ?? ''
-      asked.push({ path, method, headers: request.headers })
-      const answer = script[method === '' ? path : method] ?? null
-      if (answer === null) return
-      if (typeof answer === 'number') response.writeHead(answer).end()
-      else response.end(answer.replace(/"id":\s*1\b/, `"id":${id}`))
-    }
-    request.on('end', () => void Promise.resolve(before()).then(respond))
+  const { url } = await serveHttp(async (request, response, body) => {
+    await before()
+    const { id = 1, method = '' } = body === '' ? {} : JSON.parse(body)
+    const path = request.url ?? ''
+    asked.push({ path, method, headers: request.headers })
+    const answer = script[method === '' ? path : method] ?? null
+    if (answer === null) return
+    if (typeof answer === 'number') response.writeHead(answer).end()
+    else response.end(answer.replace(/"id":\s*1\b/, `"id":${id}`))
   })
-  await once(server.listen(0, '127.0.0.1'), 'listening')
-  onTestFinished(() => server.close().closeAllConnections())
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, asked }
+  return { url, asked }
 }
 
 const WELL: Readonly<Record<string, Answer>> = {

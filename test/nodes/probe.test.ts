@@ -1,14 +1,13 @@
-import { once } from 'node:events'
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { ServerResponse } from 'node:http'
 import { inspect } from 'node:util'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
 import type { PollResult } from '../../src/core/poll-result.ts'
 import type { NodeTarget } from '../../src/nodes/probe.ts'
 import { Secret } from '../../src/secret.ts'
 import { recorded } from '../chains/support.ts'
 import { createFakeClock } from '../support/fake-clock.ts'
+import { serveHttp } from '../support/http-server.ts'
 import { endpoint, nodeTarget } from '../support/network.ts'
 import { proberOf } from './support.ts'
 
@@ -18,43 +17,22 @@ const METACHAIN = 4_294_967_295
 const AVALANCHE = endpoint('own-1', { network: 'avalanche', family: 'avalanche', checks: ['liveness', 'head'] })
 const SHARDED = endpoint('own-1', { network: 'multiversx', family: 'multiversx', shards: [0, 1, 2, METACHAIN] })
 
-interface HttpNode {
-  readonly url: string
-  readonly asked: string[]
-  readonly accepted: () => number
-}
-
 type Reply = (path: string, method: string, response: ServerResponse, id?: number) => string | null
 
 /** A node that answers a path, and a JSON-RPC method, with a text; `null` means no answer. Ids are put right. */
-async function httpNode(reply: Reply): Promise<HttpNode> {
+async function httpNode(reply: Reply) {
   const asked: string[] = []
-  let accepted = 0
-  const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
-    const body = await textOf(request)
+  const server = await serveHttp((request, response, body) => {
     const { id, method } = body === '' ? { id: 1, method: '' } : JSON.parse(body)
     asked.push(method === '' ? (request.url ?? '') : method)
     const text = reply(request.url ?? '', method, response, id)
     if (text !== null) response.end(withId(text, id))
-  }
-  const server = createServer((request, response) => void answer(request, response))
-  server.on('connection', () => accepted++)
-  await once(server.listen(0, '127.0.0.1'), 'listening')
-  onTestFinished(() => {
-    server.closeAllConnections()
-    server.close()
   })
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, asked, accepted: () => accepted }
+  return { ...server, asked }
 }
 
 function withId(text: string, id = 1): string {
   return text.replace(/"id":\s*1\b/, `"id":${id}`)
-}
-
-async function textOf(request: IncomingMessage): Promise<string> {
-  let text = ''
-  for await (const chunk of request) text += String(chunk)
-  return text
 }
 
 const avalancheNode: Reply = (path, method) =>
@@ -79,17 +57,12 @@ function failures({ liveness, heads }: PollResult): unknown[] {
 
 test('endpoints on one host use ids of their own: a response to one is never that to another', async () => {
   const ids: number[] = []
-  const server = createServer((request, response) => {
-    void textOf(request).then((text) => {
-      ids.push(JSON.parse(text).id)
-      response.end()
-    })
+  const { url } = await serveHttp((_request, response, body) => {
+    ids.push(JSON.parse(body).id)
+    response.end()
   })
-  await once(server.listen(0, '127.0.0.1'), 'listening')
-  onTestFinished(() => server.close().closeAllConnections())
-  const { port } = server.address() as AddressInfo
   const endpoints = Array.from({ length: 20 }, (_, at) => ({ ...AVALANCHE, name: `e${at}`, checks: ['head'] as const }))
-  const { poll } = proberOf(endpoints.map((each) => nodeTarget(each, `http://127.0.0.1:${port}`)))
+  const { poll } = proberOf(endpoints.map((each) => nodeTarget(each, url)))
 
   for (let round = 0; round < 3; round++) for (const each of endpoints) await poll(each, NEVER)
 

@@ -1,14 +1,12 @@
-import { once } from 'node:events'
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { request as upstream } from 'undici'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
 import type { Endpoint } from '../../src/core/endpoint.ts'
-import { createProber } from '../../src/nodes/probe.ts'
 import { createChain } from '../../src/simulator/chain.ts'
 import { type SimulatedNode, startSimulatedNode } from '../../src/simulator/node.ts'
+import { proberOf } from '../nodes/support.ts'
 import { createFakeClock, type FakeClock } from '../support/fake-clock.ts'
+import { serveHttp } from '../support/http-server.ts'
 import { endpoint, network, nodeTarget } from '../support/network.ts'
 import { createWorld } from '../support/world.ts'
 
@@ -54,10 +52,9 @@ async function openScene(family: Family, names: readonly string[] = ['a', 'b', '
     endpoint(name, { family, network: family, checks: ['head'], intervalMs: INTERVAL_MS }),
   )
   // Requests take no time of the driven clock, and deadlines are never reached.
-  const prober = createProber({ clock: { ...systemClock, now: clock.now, monotonic: clock.monotonic } })
-  onTestFinished(() => prober.close())
-  prober.retarget(
+  const prober = proberOf(
     endpoints.map((of) => nodeTarget(of, fronts.get(of.name)?.url ?? '', { chainId: RIGHT, timeoutMs: 30_000 })),
+    { clock: { ...systemClock, now: clock.now, monotonic: clock.monotonic } },
   )
   const configured = network({ name: family, family, blockTimeMs: BLOCK_MS, chainId: RIGHT })
   const world = createWorld(clock, [{ network: configured, endpoints }], { prober })
@@ -99,25 +96,17 @@ function sceneOf(
 
 /** A balancer: sends each request to the node that is chosen for it, and keeps the caller's connection open. */
 async function forward(choose: () => string): Promise<string> {
-  const relay = async (request: IncomingMessage, response: ServerResponse) => {
-    const chunks: Buffer[] = []
-    for await (const chunk of request) chunks.push(chunk as Buffer)
+  const { url } = await serveHttp(async (request, response, asked) => {
     const { body } = await upstream(`${choose()}${request.url}`, {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
-      body: Buffer.concat(chunks),
+      body: asked,
     })
     // It would be of the real time.
     response.sendDate = false
     response.end(Buffer.from(await body.arrayBuffer()))
-  }
-  const server = createServer((request, response) => void relay(request, response))
-  await once(server.listen(0, '127.0.0.1'), 'listening')
-  onTestFinished(() => {
-    server.closeAllConnections()
-    server.close()
   })
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  return url
 }
 
 const FAMILIES: readonly Family[] = ['ethereum', 'avalanche']

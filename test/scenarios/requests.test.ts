@@ -1,13 +1,11 @@
-import { once } from 'node:events'
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { type Clock, systemClock } from '../../src/clock.ts'
 import { createMetrics } from '../../src/metrics/metrics.ts'
-import { createProber } from '../../src/nodes/probe.ts'
 import type { Board } from '../../src/state/board.ts'
 import { createIncidentLog } from '../../src/state/incident-log.ts'
+import { proberOf } from '../nodes/support.ts'
 import { createFakeClock } from '../support/fake-clock.ts'
+import { serveHttp } from '../support/http-server.ts'
 import { endpoint, network, nodeTarget } from '../support/network.ts'
 import { createWorld, QUIET_STORE } from '../support/world.ts'
 
@@ -18,13 +16,10 @@ const ENDPOINTS = 100
 
 async function startProvider(blockTimeMs: number, now: () => number) {
   const asked = new Map<string, number>()
-  let connections = 0
   /** From this height on, the blocks have been replaced. */
   let replacedFrom = Number.POSITIVE_INFINITY
   const hash = (height: number) => `0x${height >= replacedFrom ? 'f' : '0'}${height.toString(16).padStart(63, '0')}`
-  const answer = async (request: IncomingMessage, response: ServerResponse) => {
-    let body = ''
-    for await (const chunk of request) body += String(chunk)
+  const { url, accepted } = await serveHttp((request, response, body) => {
     const { id, method, params } = JSON.parse(body)
     const key = `${request.url} ${method}`
     asked.set(key, (asked.get(key) ?? 0) + 1)
@@ -36,18 +31,11 @@ async function startProvider(blockTimeMs: number, now: () => number) {
       timestamp: `0x${Math.floor((height * blockTimeMs) / 1000).toString(16)}`,
     }
     response.end(JSON.stringify({ jsonrpc: '2.0', id, result: method === 'eth_chainId' ? '0x1' : block }))
-  }
-  const server = createServer((request, response) => void answer(request, response))
-  server.on('connection', () => connections++)
-  await once(server.listen(0, '127.0.0.1'), 'listening')
-  onTestFinished(() => {
-    server.closeAllConnections()
-    server.close()
   })
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url,
     asked,
-    connections: () => connections,
+    connections: accepted,
     replaceHead() {
       replacedFrom = Math.floor(now() / blockTimeMs)
     },
@@ -60,10 +48,9 @@ async function openScene(count: number, blockTimeMs: number) {
   const clock = createFakeClock()
   const provider = await startProvider(blockTimeMs, clock.now)
   const endpoints = Array.from({ length: count }, (_, at) => endpoint(`e${at}`, { intervalMs: INTERVAL_MS }))
-  const prober = createProber({ clock: { ...systemClock, now: clock.now, monotonic: clock.monotonic } })
-  onTestFinished(() => prober.close())
-  prober.retarget(
+  const prober = proberOf(
     endpoints.map((of) => nodeTarget(of, `${provider.url}/${of.name}`, { chainId: 1, timeoutMs: 30_000 })),
+    { clock: { ...systemClock, now: clock.now, monotonic: clock.monotonic } },
   )
   const world = createWorld(clock, [{ network: network({ chainId: 1, blockTimeMs }), endpoints }], { prober })
   return { clock, provider, endpoints, world }
