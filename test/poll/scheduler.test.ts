@@ -1,61 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { SkipReason } from '../../src/core/poll-result.ts'
-import { createScheduler, type ScheduledItem, type Scheduler } from '../../src/poll/scheduler.ts'
-import { createFakeClock } from '../support/fake-clock.ts'
-
-const clockAt = () => createFakeClock({ now: Date.UTC(2026, 0, 1) })
-type FakeClock = ReturnType<typeof clockAt>
-
-interface World {
-  clock: FakeClock
-  scheduler: Scheduler
-  /** Monotonic start of every run. */
-  runs: { key: string; at: number }[]
-  skips: Map<SkipReason, number>
-  lags: number[]
-  most: number
-}
-
-function items(count: number, intervalMs: number, over: Partial<ScheduledItem> = {}): ScheduledItem[] {
-  return Array.from({ length: count }, (_, at) => ({
-    key: `e${at}`,
-    intervalMs,
-    retryMs: intervalMs / 4,
-    limits: [{ name: `host ${at}`, concurrency: 8 }],
-    ...over,
-  }))
-}
-
-interface Setting {
-  concurrency?: number
-  durationMs?: number
-  waitMs?: (key: string) => number
-}
-
-function world(
-  of: readonly ScheduledItem[],
-  { concurrency = 256, durationMs = 5, waitMs = () => 0 }: Setting = {},
-): World {
-  const clock = clockAt()
-  const made: World = { clock, runs: [], skips: new Map(), lags: [], most: 0, scheduler: null as unknown as Scheduler }
-  let running = 0
-  made.scheduler = createScheduler({
-    clock,
-    concurrency,
-    run: async (key, signal) => {
-      made.runs.push({ key, at: clock.monotonic() })
-      made.most = Math.max(made.most, ++running)
-      await clock.sleep(durationMs, signal)
-      running--
-      return { waitMs: waitMs(key) }
-    },
-    onLag: (ms) => made.lags.push(ms),
-    onSkip: (_key, reason, count) => made.skips.set(reason, (made.skips.get(reason) ?? 0) + count),
-  })
-  made.scheduler.configure(of)
-  made.scheduler.start()
-  return made
-}
+import { items, type World, world } from './scheduled.ts'
 
 const perSecond = ({ runs }: World, from: number, to: number): number[] =>
   Array.from({ length: (to - from) / 1000 }, (_, at) => {
@@ -100,7 +44,7 @@ test('however often items want to be polled soon, turns are on time', async () =
 
 describe('the lateness', () => {
   test('is counted while all polls are busy and turns wait for an interval', async () => {
-    const made = world(items(10, 1000), { concurrency: 2, durationMs: 5000 })
+    const made = world(items(10, 1000), { concurrency: 2, poll: () => ({ durationMs: 5000 }) })
 
     await made.clock.advance(20_000)
     expect(made.scheduler.lateMs).toBeGreaterThan(10_000)
@@ -124,7 +68,7 @@ describe('the lateness', () => {
 
   test('is none because of a slow host', async () => {
     const limits = [{ name: 'one host', concurrency: 1 }]
-    const made = world(items(10, 1000, { limits }), { durationMs: 5000 })
+    const made = world(items(10, 1000, { limits }), { poll: () => ({ durationMs: 5000 }) })
 
     await made.clock.advance(20_000)
 
@@ -149,7 +93,7 @@ describe('the rhythm', () => {
   })
 
   test('an item never overlaps itself: one turn waits for the end of a long run, further ones are skipped and counted', async () => {
-    const made = world(items(1, 1000), { durationMs: 2500 })
+    const made = world(items(1, 1000), { poll: () => ({ durationMs: 2500 }) })
 
     await made.clock.advance(12_400)
 
@@ -182,7 +126,7 @@ describe('the rhythm', () => {
 
 describe('limits', () => {
   test('the limit of all concurrent polls holds', async () => {
-    const made = world(items(100, 1000), { concurrency: 10, durationMs: 500 })
+    const made = world(items(100, 1000), { concurrency: 10, poll: () => ({ durationMs: 500 }) })
 
     await made.clock.advance(10_000)
 
@@ -195,7 +139,7 @@ describe('limits', () => {
   test('a busy host delays no other host', async () => {
     const busy = items(20, 1000, { limits: [{ name: 'host one', concurrency: 2 }] })
     const others = items(20, 1000).map((item) => ({ ...item, key: `other-${item.key}` }))
-    const made = world([...busy, ...others], { durationMs: 400 })
+    const made = world([...busy, ...others], { poll: () => ({ durationMs: 400 }) })
 
     await made.clock.advance(20_000)
 
@@ -211,7 +155,7 @@ describe('limits', () => {
       { name: 'host one', concurrency: 8 },
       { name: 'network one', concurrency: 3 },
     ]
-    const made = world(items(20, 1000, { limits: lanes }), { durationMs: 500 })
+    const made = world(items(20, 1000, { limits: lanes }), { poll: () => ({ durationMs: 500 }) })
 
     await made.clock.advance(5000)
 
@@ -219,8 +163,7 @@ describe('limits', () => {
   })
 
   test('a node that limits our rate is not polled until the wait is over', async () => {
-    let asked = 0
-    const made = world(items(1, 1000), { waitMs: () => (asked++ === 0 ? 10_000 : 0) })
+    const made = world(items(1, 1000), { poll: (_, number) => ({ waitMs: number === 1 ? 10_000 : 0 }) })
 
     await made.clock.advance(15_000)
 
@@ -230,7 +173,7 @@ describe('limits', () => {
   })
 
   test('what a node has asked for does not hold for the one that follows it under the same key', async () => {
-    const made = world(items(2, 1000), { waitMs: () => 3_600_000 })
+    const made = world(items(2, 1000), { poll: () => ({ waitMs: 3_600_000 }) })
     await made.clock.advance(5000)
 
     made.scheduler.configure(items(2, 1000), 256, new Set(['e0']))
@@ -241,7 +184,9 @@ describe('limits', () => {
   })
 
   test('nor does what it asks for after it was replaced', async () => {
-    const made = world(items(1, 1000), { durationMs: 400, waitMs: () => (made.runs.length === 1 ? 3_600_000 : 0) })
+    const made = world(items(1, 1000), {
+      poll: (_, number) => ({ durationMs: 400, waitMs: number === 1 ? 3_600_000 : 0 }),
+    })
     await made.clock.advance(200)
     expect(made.runs).toHaveLength(1)
 
@@ -331,7 +276,7 @@ describe('changes', () => {
   })
 
   test('stopping ends what runs, and nothing runs after it', async () => {
-    const made = world(items(10, 1000), { durationMs: 60_000 })
+    const made = world(items(10, 1000), { poll: () => ({ durationMs: 60_000 }) })
     await made.clock.advance(2000)
 
     await made.scheduler.stop()
