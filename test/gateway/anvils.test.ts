@@ -7,7 +7,7 @@ import { createForwarder } from '../../src/gateway/failover/forwarder.ts'
 import { turnsOfSlices } from '../../src/gateway/loop-turns.ts'
 import type { Reply } from '../../src/gateway/upstream-request.ts'
 import { Cancellation } from '../../src/gateway/upstream-request.ts'
-import { createProber } from '../../src/nodes/probe.ts'
+import { proberOf } from '../nodes/support.ts'
 import { type Anvil, startAnvil } from '../support/anvil.ts'
 import { endpoint, network, nodeTarget } from '../support/network.ts'
 import { createWorld } from '../support/world.ts'
@@ -27,7 +27,7 @@ test('a node rolled back, stopped or killed under up to 500 requests a second co
   onTestFinished(async () => void (await Promise.all(anvils.map((anvil) => anvil.stop()))))
   const [a, b, c] = anvils as [Anvil, Anvil, Anvil]
   for (const anvil of anvils) for (let i = 0; i < 5; i++) await anvil.mine()
-  const { ask, poll, stop } = await watched(anvils)
+  const { ask, poll } = await watched(anvils)
   const minedBy = new Set(anvils)
   const away = async (anvil: Anvil) => {
     minedBy.delete(anvil)
@@ -77,7 +77,6 @@ test('a node rolled back, stopped or killed under up to 500 requests a second co
   await Promise.all(inFlight)
   ending.abort()
   await Promise.all([mining, polling])
-  stop()
 
   expect(wrong).toEqual([])
   expect(heights).toHaveLength(sent)
@@ -93,8 +92,7 @@ async function watched(anvils: readonly Anvil[]) {
   const endpoints = anvils.map((_, index) => endpoint(`node-${index}`, { intervalMs: 1000 }))
   const world = createWorld(clock, [{ network: network({ blockTimeMs: BLOCK_TIME_MS }), endpoints }])
   const targets = endpoints.map((of, index) => nodeTarget(of, anvils[index]?.url ?? '', { timeoutMs: 2000 }))
-  const prober = createProber({ clock })
-  prober.retarget(targets)
+  const prober = proberOf(targets)
   const signal = new AbortController().signal
   const pollOne = async (of: Endpoint) => world.poll(of, await prober.poll(of, signal))
   for (const of of endpoints) await pollOne(of)
@@ -110,6 +108,7 @@ async function watched(anvils: readonly Anvil[]) {
       if (of !== undefined) void pollOne(of)
     },
   })
+  onTestFinished(() => forwarder.close())
   forwarder.retarget(targets)
 
   return {
@@ -132,9 +131,5 @@ async function watched(anvils: readonly Anvil[]) {
           }
         }),
       ),
-    stop() {
-      forwarder.close()
-      prober.close()
-    },
   }
 }

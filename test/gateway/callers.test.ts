@@ -3,15 +3,8 @@ import { expect, test } from 'vitest'
 import { parseSize } from '../../src/config/scalars.ts'
 import { type CallerSettings, createCallers } from '../../src/gateway/request/callers.ts'
 import { BodyMemory } from '../../src/gateway/request/request-body.ts'
-import { Secret } from '../../src/secret.ts'
 import { createFakeClock } from '../support/fake-clock.ts'
-
-const ID = 'wallet-0123456789abcdef'
-
-function settings(name: string, id: string, over: Partial<CallerSettings> = {}): CallerSettings {
-  const common = { networks: ['ethereum'], admin: false, rateLimit: null, methods: [], cors: [] }
-  return { name, endpointId: new Secret(id), ...common, ...over }
-}
+import { caller, ID } from './setting.ts'
 
 function callersOf(...of: CallerSettings[]) {
   const callers = createCallers({ clock: createFakeClock() })
@@ -20,7 +13,7 @@ function callersOf(...of: CallerSettings[]) {
 }
 
 test('a valid id finds its caller; any other text finds none', () => {
-  const callers = callersOf(settings('wallet', ID), settings('shop', 'shop-0123456789abcdef'))
+  const callers = callersOf(caller('wallet', ID), caller('shop', 'shop-0123456789abcdef'))
 
   expect(callers.find(ID)?.name).toBe('wallet')
   expect(callers.find('shop-0123456789abcdef')?.name).toBe('shop')
@@ -34,7 +27,7 @@ test('without callers, no id is valid', () => {
 })
 
 test('nothing of an id is in what others get to see', () => {
-  const callers = callersOf(settings('wallet', ID))
+  const callers = callersOf(caller('wallet', ID))
 
   const seen = inspect([callers, callers.list(), callers.find(ID)], { depth: 9, showHidden: true })
 
@@ -45,11 +38,11 @@ test('nothing of an id is in what others get to see', () => {
 
 test('a reload takes an id away at once; who keeps the name keeps what is counted, and who keeps the limit what is left of it', () => {
   const rateLimit = { requests: 2, perMs: 60_000 }
-  const callers = callersOf(settings('wallet', ID, { rateLimit }), settings('shop', 'shop-0123456789abcdef'))
+  const callers = callersOf(caller('wallet', ID, { rateLimit }), caller('shop', 'shop-0123456789abcdef'))
   callers.find(ID)!.rateLimiter!.take(2)
   callers.find(ID)!.tally.requests = 7
 
-  callers.configure([settings('wallet', 'another-0123456789abc', { rateLimit })])
+  callers.configure([caller('wallet', 'another-0123456789abc', { rateLimit })])
 
   expect(callers.find(ID)).toBeNull()
   expect(callers.find('shop-0123456789abcdef')).toBeNull()
@@ -57,16 +50,16 @@ test('a reload takes an id away at once; who keeps the name keeps what is counte
   expect(now?.tally.requests).toBe(7)
   expect(now?.rateLimiter?.take(1)).toBeGreaterThan(0)
 
-  callers.configure([settings('wallet', ID, { rateLimit: { ...rateLimit, requests: 3 } })])
+  callers.configure([caller('wallet', ID, { rateLimit: { ...rateLimit, requests: 3 } })])
   expect(callers.find(ID)?.rateLimiter?.take(3)).toBe(0)
 })
 
 test('a caller among several may send a body of 56 MiB, as documented, and no larger one', () => {
-  const callers = callersOf(settings('wallet', ID), settings('shop', 'shop-0123456789abcdef'))
+  const callers = callersOf(caller('wallet', ID), caller('shop', 'shop-0123456789abcdef'))
   const memory = new BodyMemory(callers)
   const largest = parseSize('56MiB') ?? 0
   memory.configure(2 * largest)
-  const caller = callers.find(ID)
+  const wallet = callers.find(ID)
 
-  expect([memory.mayTake(caller, largest), memory.mayTake(caller, largest + 1)]).toEqual([true, false])
+  expect([memory.mayTake(wallet, largest), memory.mayTake(wallet, largest + 1)]).toEqual([true, false])
 })

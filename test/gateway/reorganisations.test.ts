@@ -1,26 +1,18 @@
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
-import { endpointKey } from '../../src/core/endpoint.ts'
-import { locationOf } from '../../src/core/host-location.ts'
-import { createObserver } from '../../src/core/observer/observer.ts'
 import { createCache } from '../../src/gateway/cache/cache.ts'
 import { createCoalescer } from '../../src/gateway/cache/coalesce.ts'
 import { createCallerHeights } from '../../src/gateway/caller-heights.ts'
 import { createChainRollbacks } from '../../src/gateway/chain-rollbacks.ts'
 import { createForwarder } from '../../src/gateway/failover/forwarder.ts'
 import { turnsOfSlices } from '../../src/gateway/loop-turns.ts'
-import { createProber } from '../../src/nodes/probe.ts'
-import { createIncidentRecorder } from '../../src/poll/incident-recorder.ts'
-import { createPoller } from '../../src/poll/poller.ts'
-import { createBoard } from '../../src/state/board.ts'
-import { createIncidentLog } from '../../src/state/incident-log.ts'
+import { proberOf } from '../nodes/support.ts'
 import { type Anvil, startAnvil } from '../support/anvil.ts'
-import { silentLog } from '../support/log.ts'
 import { endpoint, network, nodeTarget } from '../support/network.ts'
+import { createWorld } from '../support/world.ts'
 import { byHash, byNumber, textOf } from './chain.ts'
 
 const DEPTH = 20
-const nothing = () => {}
 
 let anvil: Anvil
 beforeAll(async () => {
@@ -33,27 +25,10 @@ async function open(family: 'ethereum' | 'avalanche', finalDepth: number) {
   const of = network({ family, chainId: 31_337 })
   const own = endpoint('anvil', { family })
   const target = nodeTarget(own, anvil.url, { rpcPath: '/', chainId: 31_337 })
-  const board = createBoard()
-  const prober = createProber({ clock: systemClock })
-  prober.retarget([target])
-  const poller = createPoller({
-    prober,
-    observer: createObserver(),
-    checkSelf: nothing,
-    board,
-    recorder: createIncidentRecorder({
-      incidents: createIncidentLog(),
-      store: { saveIncident: nothing },
-      log: silentLog,
-    }),
-    store: { poll: nothing, amend: nothing, hashChange: nothing, saveHealth: nothing },
-    metrics: { checkFinished: nothing },
+  const { board, ...world } = createWorld(systemClock, [{ network: of, endpoints: [own] }], {
+    prober: proberOf([target]),
     onChainEvent: (name, event) => cache.chainMoved(name, event),
-    pollSoon: nothing,
-    clock: systemClock,
-    log: silentLog,
   })
-  poller.configure([{ network: of, endpoints: [{ endpoint: own, at: locationOf('127.0.0.1') }] }], new Set())
   const rollbacks = createChainRollbacks(board)
   const tips = createCallerHeights(rollbacks)
   const forwarder = createForwarder({
@@ -62,7 +37,7 @@ async function open(family: 'ethereum' | 'avalanche', finalDepth: number) {
     rollbacks,
     slices: turnsOfSlices(),
     callerHeights: tips,
-    onDoubt: nothing,
+    onDoubt() {},
   })
   forwarder.retarget([target])
   const coalescer = createCoalescer({ next: forwarder, clock: systemClock, callerHeights: tips })
@@ -71,10 +46,9 @@ async function open(family: 'ethereum' | 'avalanche', finalDepth: number) {
   onTestFinished(() => {
     cache.stop()
     forwarder.close()
-    prober.close()
   })
 
-  const poll = async () => void (await poller.poll(endpointKey(own), new AbortController().signal))
+  const poll = () => world.poll(own)
   await poll()
   const deadline = () => ({ deadlineAt: systemClock.monotonic() + 5000 })
   return {
