@@ -1,6 +1,5 @@
 import * as z from 'zod'
-import type { EndpointKey } from '../core/endpoint.ts'
-import { endpointKey } from '../core/endpoint.ts'
+import { type EndpointKey, endpointKey } from '../core/endpoint.ts'
 import { INCIDENT_CAUSES, type Incident } from '../core/incident/incident.ts'
 import { CONDITION_CODES, VERDICTS } from '../core/verdict/condition.ts'
 

@@ -1,7 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import type { ConditionCode, Finding, Verdict } from '../../src/core/verdict/condition.ts'
-import { severity, VERDICTS } from '../../src/core/verdict/condition.ts'
+import { type ConditionCode, type Finding, severity, VERDICTS, type Verdict } from '../../src/core/verdict/condition.ts'
 import {
   type ConfirmationState,
   type ConfirmationThresholds,

@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest'
 import { endpointKey } from '../../src/core/endpoint.ts'
-import type { HeadStanding } from '../../src/core/verdict/health.ts'
-import { unpolled } from '../../src/core/verdict/health.ts'
+import { type HeadStanding, unpolled } from '../../src/core/verdict/health.ts'
 import { followChainMoves } from '../../src/poll/chain-moves.ts'
 import { createBoard, newTally } from '../../src/state/board.ts'
 import { createSightings } from '../../src/state/sightings.ts'

@@ -1,7 +1,6 @@
 import type { Thresholds } from '../network.ts'
 import type { UnixMs } from '../time.ts'
-import type { Condition, ConditionCode, Finding, Verdict } from './condition.ts'
-import { best, severity, worst } from './condition.ts'
+import { best, type Condition, type ConditionCode, type Finding, severity, type Verdict, worst } from './condition.ts'
 
 /**
  * Adds one poll's findings. The verdict worsens after `failAfter` consecutive worse polls, to the least bad of them,
