@@ -71,8 +71,7 @@ function prepared({ onLoad }) {
     const text = readFileSync(path, 'utf8')
     // Words have line breaks only where readers need them.
     const isTemplate = dirname(path) === join(root, 'web/views') && !basename(path).startsWith('words-')
-    const tight =
-      isTemplate ? text.replace(/>\s*\n\s*</g, '><').replace(/\n +/g, '\n') : text
+    const tight = isTemplate ? text.replace(/>\s*\n\s*</g, '><').replace(/\n +/g, '\n') : text
     const first = later.has(path) ? [app] : []
     const together = ONLY_WITH_INCIDENTS.test(tight) && path !== incidents ? [incidents] : []
     const imports = [...first, ...together].map((file) => `import ${JSON.stringify(file)}\n`)
