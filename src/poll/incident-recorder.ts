@@ -117,8 +117,8 @@ export function createIncidentRecorder(deps: IncidentRecorderDeps) {
       if (group !== undefined && isBad && group.open.size > 0 && book.openOf(key) === undefined) {
         outage = outages.outageOf(group, health, maintained === null ? book.beginningOf(health, at) : null)
       }
-      const judged = { health, at, now, goneSince, recoverAfter, maintained }
-      keep(book.endpoint({ ...judged, outage }))
+      const judged = { health, at, now, goneSince, recoverAfter, maintained, outage }
+      keep(book.endpoint(judged))
       const joined = isBad ? (outage ?? book.openOf(key)) : undefined
       if (joined !== undefined) keepJoined(joined, health.endpoint.name)
       if (group === undefined) return
