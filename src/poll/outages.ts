@@ -65,7 +65,7 @@ export function createOutages() {
       const known = failing.get(name)
       if (beginning === null) failing.delete(name)
       else {
-        const isLast = !isBack(health) && ![...failing].some(([other, one]) => other !== name && one.outage === outage)
+        const isLast = !isBack(health) && isOnlyOne(failing, name, outage)
         failing.set(name, { beginning, since: countedFrom(beginning), ...known, health, outage, isLast })
       }
       return beginning !== null && known === undefined
@@ -124,6 +124,12 @@ const WINDOW_INTERVALS = 2
 function wasFailing({ failing, good, open }: Group, name: string): boolean {
   if (failing.has(name) || good.has(name)) return failing.has(name)
   return [...open.values()].some(({ affected }) => affected.includes(name))
+}
+
+/** Whether no other endpoint of the outage is unhealthy. Called for every poll of one: thousands may be. */
+function isOnlyOne(failing: Group['failing'], name: string, outage: string | null): boolean {
+  for (const [other, one] of failing) if (other !== name && one.outage === outage) return false
+  return true
 }
 
 /** A flapping outage that was opened again keeps its first `openedAt`. */
