@@ -24,7 +24,7 @@ export function incidentsPanel(
   return html`
     <section class="panel" aria-labelledby="incidents">
       <h2 id="incidents">${ENDPOINT.incidents}</h2>
-      ${incidentsAway ? html`<p>${ENDPOINT.incidentsAway}</p>` : incidents.length === 0 ? html`<p>${ENDPOINT.noIncidents}</p>` : nothing}
+      ${incidentsAway ? html`<p>${ENDPOINT.incidentsAway(incidents.length)}</p>` : incidents.length === 0 ? html`<p>${ENDPOINT.noIncidents}</p>` : nothing}
       ${
         incidents.length === 0
           ? nothing

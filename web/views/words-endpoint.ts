@@ -122,7 +122,8 @@ export const ENDPOINT = {
   noChecks: 'The node reports no checks.',
   incidents: 'Incidents',
   noIncidents: 'No incidents recorded.',
-  incidentsAway: 'Not all incidents can be read at the moment.',
+  incidentsAway: (known: number) =>
+    `${known === 0 ? 'The incidents cannot' : 'Not all incidents can'} be read at the moment.`,
   allIncidents: 'All incidents',
   ongoing: 'open',
   rules: 'Thresholds',
