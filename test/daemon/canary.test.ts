@@ -423,7 +423,7 @@ describe.runIf(requirePackage('openssl', 'openssl'))('no secret is in', () => {
     await hear(`${what}: by host`, `https://${hostname}:${port}/${WALLET}/network/config`, { headers: host })
   }
 
-  test('anything that is heard while nodes say our secrets back in every way', { timeout: 180_000 }, async () => {
+  test('anything that is heard while nodes say our secrets back in every way', { timeout: 600_000 }, async () => {
     await call('all well')
     for (const [name, mode] of [...Object.entries(MODES), ...Object.entries(RESULTS)]) {
       for (const echo of echoes) {
