@@ -280,7 +280,7 @@ async function incidentsOf(daemon: Reader): Promise<Recorded[]> {
       const { text } = (await daemon.get(`/api/v1/incidents/${one.id}`)) ?? { text: '' }
       const { changes } = JSON.parse(text) as { changes: { state: string; codes: string[] }[] }
       const states = changes
-        .map(({ state, codes }) => [state, ...(state === 'down' ? codes.filter(isDown) : codes)].join(':'))
+        .map(({ state, codes }) => [state, ...(state === 'down' ? codes.filter(isKnownWhileDown) : codes)].join(':'))
         .filter((state, at, before) => state !== before[at - 1])
       all.push({ ...one, states: states.join(' ') })
     }
@@ -290,7 +290,7 @@ async function incidentsOf(daemon: Reader): Promise<Recorded[]> {
 }
 
 /** A new owner keeps the lag of an endpoint that is down now, until it has polled all others. */
-function isDown(code: string): boolean {
+function isKnownWhileDown(code: string): boolean {
   return code !== 'lagging'
 }
 

@@ -139,8 +139,8 @@ export function createIncidentBook(): IncidentBook {
         if (maintained !== null) maintenance.noteFailure(key, maintained, health.confirmation.badSince ?? health.since)
         if (isExcused) return NOTHING
         // Planned work that ended well is no incident, nor is what is left of a larger one.
-        const isLeft = wasPartOf(health, closedEvents.of(health.endpoint.network))
-        if (isBack(health) && (isLeft || beginningIn(health, at).plannedUntil !== null)) return NOTHING
+        const isLeft = () => wasPartOf(health, closedEvents.of(health.endpoint.network))
+        if (isBack(health) && (beginningIn(health, at).plannedUntil !== null || isLeft())) return NOTHING
         const begun = begin(health, verdict, at)
         open.set(key, begun)
         return [begun]

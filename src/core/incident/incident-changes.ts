@@ -130,7 +130,7 @@ export function wasPartOf(health: Health, events: readonly Incident[]): boolean 
   const { endpoint, since, confirmation } = health
   const failedAt = confirmation.badSince ?? since
   return events.some((event) => {
-    if (event.closedAt === null || event.closedAt < failedAt) return false
+    if ((event.closedAt ?? 0) < failedAt) return false
     return event.cause === 'outage' ? event.affected.includes(endpoint.name) : isPartOf(health, [event])
   })
 }
