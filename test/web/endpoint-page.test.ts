@@ -210,7 +210,7 @@ describe.runIf(hasChromium)('an endpoint in Chromium', () => {
     expect(Math.abs((timeline?.width ?? 0) - (over?.width ?? 99))).toBeLessThanOrEqual(2)
   })
 
-  test('has charts in their own colours where the system forces colours', async () => {
+  test('has charts in their own colours, and underlines the current place, where the system forces colours', async () => {
     const { page } = await see({ colorScheme: 'light' })
     await page.emulateMedia({ forcedColors: 'active' })
 
@@ -228,6 +228,9 @@ describe.runIf(hasChromium)('an endpoint in Chromium', () => {
       })
     // The shade of degraded time; it was black, as the line that it is behind.
     expect(colours).toContain('255,247,232')
+    const place = page.locator('header nav a[aria-current]')
+    const line = await place.evaluate((link) => getComputedStyle(link).textDecorationLine)
+    expect(line).toBe('underline')
   })
 
   test('without a script has a sentence and a table below every heading of a chart, and no code for badges', async () => {
