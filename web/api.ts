@@ -1,4 +1,4 @@
-import { get, getPrivate, overviewApi } from './request.ts'
+import { get, isPublic, overviewApi } from './request.ts'
 import type { Sources } from './views/view.ts'
 
 /** Loads data for views from the API. Loaded with the first view that is not the overview. */
@@ -31,4 +31,9 @@ export const api: Sources = {
 
 function endpointAt(network: string, endpoint: string): string {
   return `/api/v1/endpoints/${encodeURIComponent(network)}/${encodeURIComponent(endpoint)}`
+}
+
+/** Without a token, private routes are not requested: the browser would log each 401 as an error of the page. */
+async function getPrivate<T>(path: string, query: object = {}): Promise<Answer<T>> {
+  return isPublic() ? { ok: false, why: 'locked' } : get(path, query)
 }

@@ -33,13 +33,8 @@ function kept<T>(path: string, lastsMs: number): () => Promise<Answer<T>> {
   }
 }
 
-function isPublic(): boolean {
+export function isPublic(): boolean {
   return document.getElementById('page')?.dataset.access === 'public' && token() === null
-}
-
-/** Without a token, private routes are not requested: the browser would log each 401 as an error of the page. */
-export async function getPrivate<T>(path: string, query: object = {}): Promise<Answer<T>> {
-  return isPublic() ? { ok: false, why: 'locked' } : get(path, query)
 }
 
 /** What asks for a thing that cannot be is not found, as the daemon's own pages say. */

@@ -435,5 +435,6 @@ describe('the incident page', () => {
 
     expect(textsOf(of, 'h1')).toEqual(['ONE: Node A is down: connection refused'])
     expect(textsOf(of, '.subject p')).toEqual(['still open, for 1 h 10 min. Not the chain: the other one is at head.'])
+    expect(textsOf(of, '[aria-labelledby=facts] dl').join()).toContain('Recovered not yet')
   })
 })

@@ -55,7 +55,7 @@ export function readingAt({ series, unit }: Chart, times: readonly Moment[], at:
     const value = values[at] ?? null
     return value === null ? [] : [series.length > 1 ? `${label} ${UNITS[unit](value)}` : UNITS[unit](value)]
   })
-  return `${fromTo(time.fromMs, time.toMs, zone)}: ${values.length === 0 ? WORDS.strip.none : values.join(', ')}`
+  return `${fromTo(time.fromMs, time.toMs, zone)}: ${values.length === 0 ? WORDS.noPast : values.join(', ')}`
 }
 
 /** The index of the last moment that starts at or before `atMs`; -1 if there is none. */

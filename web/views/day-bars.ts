@@ -2,7 +2,7 @@ import type { DaysView, StripView } from '../../src/http/wire-history.ts'
 import { duration } from './format.ts'
 import { html, svg, type TemplateResult } from './lit.ts'
 import { concerns } from './model.ts'
-import { BEFORE, cellsIn, isMostlyUp, type StripCell, summary } from './strip.ts'
+import { BEFORE, cellsIn, isMostlyUp, STRIP, type StripCell, summary } from './strip.ts'
 import { lasted } from './strip-cell.ts'
 import { day } from './when.ts'
 import { WORDS } from './words.ts'
@@ -23,7 +23,7 @@ export function dayBars(
   const all = cellsIn(of, days)
   const cells = all.length
   const look = `strip bars ${cells <= WEEK ? 'week' : cells <= MONTH ? 'month' : ''}`.trim()
-  const label = WORDS.strip.label(title, cells === 1 ? 'day' : `${cells} days`)
+  const label = STRIP.label(title, cells === 1 ? 'day' : `${cells} days`)
   const text = summary(all, of)
   if (as === 'picture') return html`<div class=${look} role="img" aria-label="${label}: ${text}">${drawn(all)}</div>`
   return html`

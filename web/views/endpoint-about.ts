@@ -1,12 +1,12 @@
 import type { RulesView } from '../../src/http/wire-history.ts'
 import type { IncidentSummaryView } from '../../src/http/wire-incidents.ts'
-import { exactTime } from './endpoint-row.ts'
 import { count, duration, latency, unbroken, type Zone } from './format.ts'
 import { incidentSentence, incidentTime } from './incident-sentence.ts'
 import { html, nothing, type TemplateResult } from './lit.ts'
 import { mark } from './mark.ts'
 import { incidentPath } from './route.ts'
 import type { Endpoint } from './time-range.ts'
+import { exactTime } from './when.ts'
 import { ENDPOINT } from './words-endpoint.ts'
 
 interface Incidents {

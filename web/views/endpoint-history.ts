@@ -4,7 +4,7 @@ import type { EndpointView } from '../../src/http/wire-status.ts'
 import { chartFigure } from './chart.ts'
 import type { ChartGroup } from './chart-group.ts'
 import { dayBars, dayCount } from './day-bars.ts'
-import { age, duration, minute, percent } from './format.ts'
+import { age, duration, percent } from './format.ts'
 import { html, nothing, repeat, type TemplateResult } from './lit.ts'
 import { endpointPath } from './route.ts'
 import {
@@ -22,7 +22,7 @@ import {
 } from './time-range.ts'
 import { statesTable, timeline } from './timeline.ts'
 import type { Cell } from './timeline-cells.ts'
-import { day, fieldTime, fromTo } from './when.ts'
+import { day, fieldTime, fromTo, minute } from './when.ts'
 import { WORDS } from './words.ts'
 import { ENDPOINT } from './words-endpoint.ts'
 
@@ -135,7 +135,7 @@ function navigation({ of, span, polls, group, loadedMs }: History): TemplateResu
       )}
     </div>
     <div class="places" role="navigation" aria-label=${ENDPOINT.navigation}>
-      <p class="where"><b>${span.range === null ? when : ENDPOINT.last[span.range]}</b> <small>${span.range === null ? step : `${when}, ${step}`}</small></p>
+      <p class="where"><b>${span.range === null ? when : ENDPOINT.last(ENDPOINT.ranges[span.range])}</b> <small>${span.range === null ? step : `${when}, ${step}`}</small></p>
       <p class="steps">
         <a href=${earlier}>‹ ${ENDPOINT.earlier}</a>
         ${wider === null ? nothing : html`<a href=${wider}>${ENDPOINT.zoomOut}</a>`}

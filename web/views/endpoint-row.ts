@@ -58,11 +58,6 @@ export function standing(endpoint: EndpointView, zone: Zone, nowMs: number): Tem
   return html`<b>${WORDS.states[state]}</b> ${WORDS.since} ${age}${how}`
 }
 
-/** A time with its date, as machines read it too. */
-export function exactTime(at: string, zone: Zone): TemplateResult {
-  return html`<time datetime=${at}>${moment(at, zone)}</time>`
-}
-
 /** An age that `web/ticking.ts` updates every second. */
 export function ticking(from: string, zone: Zone, nowMs: number): TemplateResult {
   return html`<time datetime=${from} title=${moment(from, zone)} data-since>${age(since(from, nowMs))}</time>`

@@ -57,32 +57,26 @@ export function since(time: string, nowMs: number): number {
 export type Zone = 'local' | 'utc'
 
 const FORMATS = {
-  local: formats(),
-  utc: formats('UTC'),
+  local: formatOf(),
+  utc: formatOf('UTC'),
 }
 
-function formats(timeZone?: string): { readonly moment: Intl.DateTimeFormat; readonly minute: Intl.DateTimeFormat } {
-  const at = {
+function formatOf(timeZone?: string): Intl.DateTimeFormat {
+  return new Intl.DateTimeFormat('en-GB', {
     ...(timeZone === undefined ? {} : { timeZone }),
+    day: 'numeric',
+    month: 'short',
+    year: 'numeric',
     hour: '2-digit',
     minute: '2-digit',
+    second: '2-digit',
     hourCycle: 'h23',
-  } as const
-  return {
-    moment: new Intl.DateTimeFormat('en-GB', {
-      ...at,
-      day: 'numeric',
-      month: 'short',
-      year: 'numeric',
-      second: '2-digit',
-    }),
-    minute: new Intl.DateTimeFormat('en-GB', at),
-  }
+  })
 }
 
 /** `21 Nov 2026, 19:03:04`, with `UTC` if that is the chosen zone. */
 export function moment(time: string | number, zone: Zone): string {
-  const text = FORMATS[zone].moment.format(typeof time === 'number' ? time : Date.parse(time))
+  const text = FORMATS[zone].format(typeof time === 'number' ? time : Date.parse(time))
   return zone === 'utc' ? `${text} UTC` : text
 }
 
@@ -94,11 +88,6 @@ export function zoneName(zone: Zone): string {
 const ZONES = {
   local: new Intl.DateTimeFormat('en-GB', { timeZoneName: 'short' }),
   utc: new Intl.DateTimeFormat('en-GB', { timeZoneName: 'short', timeZone: 'UTC' }),
-}
-
-/** `19:03`. */
-export function minute(ms: number, zone: Zone): string {
-  return FORMATS[zone].minute.format(ms)
 }
 
 /** A ratio, never rounded up and always with as many digits, so that ratios of one view compare: `99.980 %`; `100 %` and `0 %` only for 1 and 0. */

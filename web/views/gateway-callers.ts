@@ -1,7 +1,7 @@
 import type { GatewayView } from '../../src/http/wire-gateway.ts'
-import { exactTime } from './endpoint-row.ts'
 import { count, type Zone } from './format.ts'
 import { html, nothing, type TemplateResult } from './lit.ts'
+import { exactTime } from './when.ts'
 import { GATEWAY_WORDS } from './words-gateway.ts'
 
 /** Callers by name with their permissions, and aliases. */

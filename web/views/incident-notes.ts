@@ -1,8 +1,8 @@
 import type { IncidentView, NoteView } from '../../src/http/wire-incidents.ts'
-import { exactTime } from './endpoint-row.ts'
 import type { Zone } from './format.ts'
 import { html, nothing, repeat, type TemplateResult } from './lit.ts'
 import type { Access } from './view.ts'
+import { exactTime } from './when.ts'
 import { INCIDENT_WORDS } from './words-incidents.ts'
 
 /** What people wrote about an incident, and the form to write more; nothing where there is neither. */

@@ -1,8 +1,8 @@
 import type { IncidentView } from '../../src/http/wire-incidents.ts'
-import { exactTime } from './endpoint-row.ts'
 import type { Zone } from './format.ts'
 import { html, nothing, type TemplateResult } from './lit.ts'
 import { pastSilences } from './silences.ts'
+import { exactTime } from './when.ts'
 import { NOTIFICATION_WORDS } from './words-notifications.ts'
 import { SILENCE_WORDS } from './words-silences.ts'
 

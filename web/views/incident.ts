@@ -1,5 +1,4 @@
 import type { IncidentSummaryView } from '../../src/http/wire-incidents.ts'
-import { exactTime } from './endpoint-row.ts'
 import { asOfNow, maintenanceSection, stateNow } from './events.ts'
 import { unbroken, type Zone } from './format.ts'
 import { incidentChanges } from './incident-changes.ts'
@@ -13,6 +12,7 @@ import { mark } from './mark.ts'
 import { isPublic } from './model.ts'
 import { endpointPath, incidentPath, networkPath, type Route } from './route.ts'
 import { type Answer, defineView, type Model, type Sources } from './view.ts'
+import { exactTime } from './when.ts'
 import { titleOf } from './words.ts'
 import { INCIDENT_WORDS, offset } from './words-incidents.ts'
 
@@ -124,7 +124,7 @@ function facts(
       <dt>${INCIDENT_WORDS.confirmed}</dt>
       <dd>${exactTime(confirmedAt, zone)} <small>${offset((Date.parse(confirmedAt) - openedMs) / 1000)}</small></dd>
       <dt>${INCIDENT_WORDS.over[cause]}</dt>
-      <dd>${closedAt === null ? INCIDENT_WORDS.stillOpen : exactTime(closedAt, zone)}</dd>
+      <dd>${closedAt === null ? INCIDENT_WORDS.notYet : exactTime(closedAt, zone)}</dd>
       <dt>${INCIDENT_WORDS.duration}</dt>
       <dd>
         ${incidentTime(incident, nowMs)}${closedAt === null ? ` ${INCIDENT_WORDS.until}` : ''}

@@ -1,12 +1,12 @@
 import type { ChannelView, DeliveryView, NotificationsView } from '../../src/http/wire-notifications.ts'
 import type { SilenceView } from '../../src/http/wire-silences.ts'
-import { exactTime } from './endpoint-row.ts'
 import { count, type Zone } from './format.ts'
 import { html, nothing, type TemplateResult } from './lit.ts'
 import { mark } from './mark.ts'
 import { incidentPath } from './route.ts'
 import { silencesSection } from './silences.ts'
 import { type Answer, defineView, type Model, type Sources } from './view.ts'
+import { exactTime } from './when.ts'
 import { NOTIFICATION_WORDS } from './words-notifications.ts'
 
 interface Data extends NotificationsView {

@@ -1,8 +1,9 @@
 import type { ClusterDetailsView } from '../../src/http/wire-cluster.ts'
-import { exactTime, ticking } from './endpoint-row.ts'
+import { ticking } from './endpoint-row.ts'
 import { figures, fine } from './figures.ts'
 import { age, count, type Zone } from './format.ts'
 import { html, nothing, type TemplateResult } from './lit.ts'
+import { exactTime } from './when.ts'
 import { OBSERVER_WORDS } from './words-observer.ts'
 
 const { cluster: WORDS } = OBSERVER_WORDS

@@ -1,9 +1,9 @@
 import type { SilenceView } from '../../src/http/wire-silences.ts'
 import type { NetworkView } from '../../src/http/wire-status.ts'
-import { exactTime } from './endpoint-row.ts'
 import type { Zone } from './format.ts'
 import { html, nothing, repeat, type TemplateResult } from './lit.ts'
 import { endpointPath, networkPath } from './route.ts'
+import { exactTime } from './when.ts'
 import { SILENCE_WORDS } from './words-silences.ts'
 
 /** All silences that hold, each with a button that ends it, and the form for a new one. */

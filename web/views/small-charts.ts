@@ -1,8 +1,8 @@
 import type { StateView } from '../../src/http/wire-status.ts'
-import { duration, minute, type Zone } from './format.ts'
+import { duration, type Zone } from './format.ts'
 import { html, nothing, svg, type TemplateResult } from './lit.ts'
 import { LETTERS, word } from './strip.ts'
-import { clockOf, dated } from './when.ts'
+import { clockOf, dated, minute } from './when.ts'
 import { CHART_WORDS } from './words-small-charts.ts'
 
 /**

@@ -1,6 +1,6 @@
 import type { StripView } from '../../src/http/wire-history.ts'
 import type { StateView } from '../../src/http/wire-status.ts'
-import { duration } from './format.ts'
+import { blocks, duration } from './format.ts'
 import { html, nothing, svg, type TemplateResult } from './lit.ts'
 import { type StripSpan, stripHours } from './strip-span.ts'
 import { WORDS } from './words.ts'
@@ -20,7 +20,7 @@ export function strip(of: StripView | undefined, key: string, title: string, spa
       role="slider"
       tabindex="0"
       data-strip=${key}
-      aria-label=${WORDS.strip.label(title, stripHours(span))}
+      aria-label=${STRIP.label(title, stripHours(span))}
       aria-orientation="horizontal"
       aria-readonly="true"
       aria-valuemin="1"
@@ -179,8 +179,15 @@ export function summary(cells: readonly StripCell[], { lag_blocks_max: lags }: S
   const lasted = { ...NO_TIME }
   for (const cell of cells) for (const state of STATES) lasted[state] += cell.lasted[state]
   const parts = STATES.filter((state) => lasted[state] >= 1).map((state) =>
-    WORDS.strip.lasted(word(state), duration(Math.floor(lasted[state]))),
+    STRIP.lasted(word(state), duration(Math.floor(lasted[state]))),
   )
   const most = Math.max(0, ...lags.map((lag) => lag ?? 0))
-  return [...parts, ...(most > 0 ? [WORDS.strip.lag(most)] : [])].join(', ')
+  return [...parts, ...(most > 0 ? [STRIP.lag(most)] : [])].join(', ')
 }
+
+export const STRIP = {
+  label: (title: string, text: string) => `${title}, the last ${text}`,
+  before: 'not monitored yet',
+  lag: (many: number) => `up to ${blocks(many)} behind`,
+  lasted: (state: string, text: string) => `${state} ${text}`,
+} as const

@@ -1,7 +1,7 @@
 import type { HistoryBucketView, StripsView } from '../../src/http/wire-history.ts'
 import type { StateView } from '../../src/http/wire-status.ts'
 import { duration, latency, type Zone } from './format.ts'
-import { BEFORE, cellsIn, LETTERS, word } from './strip.ts'
+import { BEFORE, cellsIn, LETTERS, STRIP, word } from './strip.ts'
 import type { Span } from './time-range.ts'
 import { fromTo } from './when.ts'
 import { WORDS } from './words.ts'
@@ -91,8 +91,8 @@ export function cellText(cell: Cell, zone: Zone): string {
   const { fromMs, toMs, lagBlocks, latencyP95 } = cell
   const facts = [
     ...lastedTexts(cell.lasted),
-    ...(lagBlocks === null || lagBlocks === 0 ? [] : [WORDS.strip.lag(lagBlocks)]),
-    ...(latencyP95 === null ? [] : [WORDS.strip.latency(latency(latencyP95))]),
+    ...(lagBlocks === null || lagBlocks === 0 ? [] : [STRIP.lag(lagBlocks)]),
+    ...(latencyP95 === null ? [] : [WORDS.p95(latency(latencyP95))]),
   ]
   return `${fromTo(fromMs, toMs, zone)}: ${facts.join(', ')}`
 }
@@ -100,7 +100,7 @@ export function cellText(cell: Cell, zone: Zone): string {
 /** The time in each state; only the name if one state lasted the whole time. */
 export function lastedTexts(lasted: Cell['lasted']): string[] {
   const there = (Object.keys(lasted) as StateView[]).filter((state) => lasted[state] >= 1)
-  if (there.length === 1) return there.map((state) => (state === 'unknown' ? WORDS.strip.none : word(state)))
-  if (there.length === 0) return [WORDS.strip.none]
-  return there.map((state) => WORDS.strip.lasted(word(state), duration(Math.round(lasted[state]))))
+  if (there.length === 1) return there.map((state) => (state === 'unknown' ? WORDS.noPast : word(state)))
+  if (there.length === 0) return [WORDS.noPast]
+  return there.map((state) => STRIP.lasted(word(state), duration(Math.round(lasted[state]))))
 }

@@ -130,7 +130,7 @@ function tileText(
     ...endpoint.conditions.slice(0, 1).map(({ message }) => message),
     ...(head === undefined ? [] : [`${WORDS.columns.height.toLowerCase()} ${count(head.height)}`]),
     ...(lag === null ? [] : [lag === 0 ? headWords(network) : `${blocks(lag)} behind`]),
-    ...(p95 === null ? [] : [WORDS.strip.latency(latency(p95))]),
+    ...(p95 === null ? [] : [WORDS.p95(latency(p95))]),
   ]
   const named = endpoint.title.includes(shown) ? endpoint.title : `${shown}, ${endpoint.title}`
   return `${named}: ${facts.join(', ')}`

@@ -1,4 +1,5 @@
-import { minute, type Zone } from './format.ts'
+import { moment, type Zone } from './format.ts'
+import { html, type TemplateResult } from './lit.ts'
 
 /** A time range, without redundant parts. */
 export function fromTo(fromMs: number, toMs: number, zone: Zone): string {
@@ -24,6 +25,7 @@ function formats(timeZone?: string) {
       month: 'long',
       year: 'numeric',
     }),
+    minute: new Intl.DateTimeFormat('en-GB', { ...zone, hour: '2-digit', minute: '2-digit', hourCycle: 'h23' }),
     clock: new Intl.DateTimeFormat('en-GB', clock),
   }
 }
@@ -41,6 +43,11 @@ export function dateOf(ms: number, zone: Zone): string {
 /** Puts the day before a time if what it belongs to lasted longer than one: `3 Nov, 19:03`. */
 export function dated(time: string, ms: number, lastedMs: number, zone: Zone): string {
   return lastedMs > DAY_MS ? `${day(ms, zone)}, ${time}` : time
+}
+
+/** `19:03`. */
+export function minute(ms: number, zone: Zone): string {
+  return FORMATS[zone].minute.format(ms)
 }
 
 /** `19:03:04`. */
@@ -66,4 +73,9 @@ export function tickText(ms: number, apartMs: number, zone: Zone): string {
   const time = minute(ms, zone)
   if (apartMs >= DAY_MS || (time === '00:00' && clockOf(ms, zone).endsWith(':00'))) return day(ms, zone)
   return apartMs < 60_000 ? clockOf(ms, zone) : time
+}
+
+/** A time with its date, as machines read it too. */
+export function exactTime(at: string, zone: Zone): TemplateResult {
+  return html`<time datetime=${at}>${moment(at, zone)}</time>`
 }

@@ -37,14 +37,8 @@ export const ENDPOINT = {
     '30d': '30 days',
     '90d': '90 days',
   } satisfies Record<Range, string>,
-  last: {
-    '1h': 'The last hour',
-    '6h': 'The last 6 hours',
-    '24h': 'The last 24 hours',
-    '7d': 'The last 7 days',
-    '30d': 'The last 30 days',
-    '90d': 'The last 90 days',
-  } satisfies Record<Range, string>,
+  /** `The last hour`, `The last 6 hours`. */
+  last: (range: string) => `The last ${range.replace(/^1 /, '')}`,
   spans: 'Time range',
   from: 'From',
   to: 'to',

@@ -22,6 +22,7 @@ export const INCIDENT_WORDS = {
   calm: 'No incidents recorded.',
   ofDay: (many: number) => `${many} ${many === 1 ? 'incident' : 'incidents'}`,
   stillOpen: 'still open',
+  notYet: 'not yet',
   lasts: 'for',
   lasted: (text: string) => `lasted ${text}`,
   scopes: {

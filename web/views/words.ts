@@ -1,5 +1,5 @@
 import type { NetworkView, StateView, StatusView } from '../../src/http/wire-status.ts'
-import { blocks, duration } from './format.ts'
+import { duration } from './format.ts'
 import type { Filter, Settings } from './view.ts'
 
 export const METACHAIN = 4_294_967_295
@@ -103,14 +103,8 @@ export const WORDS = {
   networksDiffer: 'The members of this cluster monitor different networks.',
   metachain: 'metachain',
   shard: (shard: number) => `shard ${shard}`,
-  strip: {
-    label: (title: string, text: string) => `${title}, the last ${text}`,
-    none: 'no data',
-    before: 'not monitored yet',
-    lag: (many: number) => `up to ${blocks(many)} behind`,
-    latency: (text: string) => `p95 ${text}`,
-    lasted: (state: string, text: string) => `${state} ${text}`,
-  },
+  noPast: 'no data',
+  p95: (text: string) => `p95 ${text}`,
 }
 
 /** `Avalanche: Own node 1`, or the network's title alone. What is no longer configured has no title, so its name is used. */
