@@ -1,5 +1,5 @@
 import { get, isPublic, overviewApi } from './request.ts'
-import type { Sources } from './views/view.ts'
+import type { Answer, Sources } from './views/view.ts'
 
 /** Loads data for views from the API. Loaded with the first view that is not the overview. */
 export const api: Sources = {
