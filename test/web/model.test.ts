@@ -208,6 +208,7 @@ describe('an incident', () => {
     ],
     ['down and degraded at the same time', { conditions: [down, lagging] }, '10 min'],
     ['planned at first', { conditions: [down], planned_until: '2026-01-01T00:04:00.000Z' }, '6 min'],
+    ['to the nearest second', { conditions: [down], planned_until: '2026-01-01T00:09:20.400Z' }, '40 s'],
   ] as const)('%s lasts as long as its state did', (_which, { conditions, ...over }, expected) => {
     const incident = anIncident('a', { ...over, conditions: [...conditions] })
     expect(incidentTime(incident, Date.parse(closed.closed_at))).toBe(expected)

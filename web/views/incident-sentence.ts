@@ -39,14 +39,14 @@ export function incidentTime(incident: IncidentSummaryView, nowMs: number): stri
   const { closed_at: closedAt } = incident
   const toMs = closedAt === null ? nowMs : Date.parse(closedAt)
   const wholeMs = Math.max(0, toMs - Date.parse(countedFrom(incident)))
-  const whole = duration(Math.floor(wholeMs / 1000))
+  const whole = duration(Math.round(wholeMs / 1000))
   const parts = badTimes(incident, toMs)
   const [only] = parts
   if (incident.cause !== 'endpoint' || only === undefined) return whole
   if (parts.length === 1 && only.times === 1 && wholeMs - only.ms < Math.max(2000, wholeMs / 20)) return whole
   const texts = parts.map(({ state, ms, times }) => {
     const often = times === 1 ? '' : `, ${times} times`
-    return `${state} ${duration(Math.floor(ms / 1000))}${often}`
+    return `${state} ${duration(Math.round(ms / 1000))}${often}`
   })
   return `${whole}, of which ${texts.join('; ')}`
 }
