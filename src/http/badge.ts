@@ -3,6 +3,7 @@ import * as z from 'zod'
 import { percent } from '../../web/views/format.ts'
 import { isUnstable, lookOf, type Marked, tally, toneOf } from '../../web/views/model.ts'
 import type { UnixMs } from '../core/time.ts'
+import { hidesHead } from '../core/verdict/condition.ts'
 import { networkState } from '../core/verdict/network-state.ts'
 import { type BoardNetwork, knownStanding, shownState } from '../state/board.ts'
 import type { IncidentLog } from '../state/incident-log.ts'
@@ -146,13 +147,10 @@ function badgeOf(type: (typeof TYPES)[number], view: EndpointView, of: Of): Badg
   }
 }
 
-/** Conditions of a node whose head is not its latest one, or of another chain. */
-const UNHEARD: ReadonlySet<string> = new Set(['unreachable', 'bad-answer', 'wrong-network'])
-
 function lagOf({ heads, state, conditions }: EndpointView, { audience, halted }: Of): Omit<Badge, 'label'> {
   // The public may not see heights, but may see whether an endpoint lags.
-  const isUnheard = conditions.some(({ code }) => UNHEARD.has(code))
-  if (isUnheard || state === 'unknown') return { value: 'not known', tone: 'unknown' }
+  if (conditions.some(({ code }) => hidesHead(code)) || state === 'unknown')
+    return { value: 'not known', tone: 'unknown' }
   if (conditions.some(({ code }) => code === 'forked')) return { value: 'forked', tone: state }
   const isBehind = conditions.some(({ code }) => code === 'lagging' || code === 'stalled')
   // A halted chain has no current head.

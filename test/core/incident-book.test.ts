@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { type EndpointKey, endpointKey } from '../../src/core/endpoint.ts'
 import { type Incident, MAX_CHANGES } from '../../src/core/incident/incident.ts'
 import { createIncidentBook, type IncidentBook } from '../../src/core/incident/incident-book.ts'
-import { withPlaces } from '../../src/core/incident/incident-changes.ts'
+import { changeOf, withPlaces } from '../../src/core/incident/incident-changes.ts'
 import type { NetworkEvent } from '../../src/core/incident/network-event.ts'
 import type { MaintenanceSpan } from '../../src/core/maintenance.ts'
 import { type ConditionCode, type Finding, worst } from '../../src/core/verdict/condition.ts'
@@ -317,4 +317,25 @@ test('a new number in a sentence is no change', () => {
   const { changes } = play([{ kind: 'poll', name: 'a', codes: ['lagging'], times: 50 }], false)
 
   expect(changes).toHaveLength(1)
+})
+
+test('a head that the poll could not read is measured neither by its last lag nor by the latency of another check', () => {
+  const head = { hash: 'h', parentHash: 'p', timestamp: START, lagBlocks: 0, lagMs: 0, advancedAt: START }
+  const polled: Health = {
+    ...unpolled(endpoint('a', { shards: [0, 1] }), START),
+    lastPolledAt: START + INTERVAL,
+    latencyMs: 20,
+    heads: [
+      { ...head, shard: 0, height: 100, readAt: START },
+      { ...head, shard: 1, height: 200, readAt: START + INTERVAL },
+    ],
+  }
+  const failure = { code: 'bad-answer', verdict: 'down', message: 'answered HTTP 503', since: START } as const
+
+  const lost = { endpoint: 'a', shard: 0, height: 100, lagBlocks: null, latencyMs: null }
+  const read = { endpoint: 'a', shard: 1, height: 200, lagBlocks: 0, latencyMs: 20 }
+  const measured = (health: Health) => changeOf(health, 'down', START).samples
+  expect(measured({ ...polled, conditions: [failure] })).toEqual([lost, read])
+  // Of several places, one was polled later than the one whose head is shown.
+  expect(measured(polled)).toEqual([{ ...lost, lagBlocks: 0, latencyMs: 20 }, read])
 })

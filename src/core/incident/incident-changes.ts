@@ -1,5 +1,5 @@
 import type { UnixMs } from '../time.ts'
-import { type Condition, isRelative, severity, shardsOf, type Verdict, worst } from '../verdict/condition.ts'
+import { type Condition, hidesHead, isRelative, severity, shardsOf, type Verdict, worst } from '../verdict/condition.ts'
 import type { Health } from '../verdict/health.ts'
 import {
   type Incident,
@@ -76,12 +76,19 @@ export function withPlaces(known: readonly string[], now: readonly string[]): re
 
 export function changeOf(health: Health, state: Verdict, at: UnixMs): IncidentChange {
   const codes = state === 'up' ? [] : affectingState(health.conditions).map(({ code }) => code)
-  return { at, state, codes, samples: samplesOf(health) }
+  return { at, state, codes, samples: withoutOldLags(samplesOf(health), health) }
 }
 
 /** One per head. */
 export function samplesOf({ endpoint, heads, latencyMs }: Health): readonly IncidentSample[] {
   return heads.map(({ shard, height, lagBlocks }) => ({ endpoint: endpoint.name, shard, height, lagBlocks, latencyMs }))
+}
+
+/** Of a failed head only the last height is known, even if the node answers another check. */
+function withoutOldLags(samples: readonly IncidentSample[], { heads, conditions, lastPolledAt }: Health) {
+  if (!conditions.some(({ code }) => hidesHead(code))) return samples
+  const read = heads.filter(({ readAt }) => readAt === lastPolledAt).map(({ shard }) => shard)
+  return samples.map((one) => (read.includes(one.shard) ? one : { ...one, lagBlocks: null, latencyMs: null }))
 }
 
 export function sameChange(a: IncidentChange | undefined, b: IncidentChange): boolean {

@@ -82,6 +82,11 @@ export function isRelative(code: ConditionCode | 'halted'): boolean {
   return code === 'lagging' || code === 'stalled' || code === 'forked'
 }
 
+/** Whether the node's newest head is not known, or is that of another chain: its last one is shown. */
+export function hidesHead(code: ConditionCode): boolean {
+  return code === 'unreachable' || code === 'bad-answer' || code === 'wrong-network'
+}
+
 /** Whether an endpoint is usable and at the head of the chain; counted by `availability.fresh`. */
 export function isFresh(verdict: Verdict | null, conditions: readonly Condition[]): boolean {
   return verdict !== null && verdict !== 'down' && !conditions.some(({ code }) => isRelative(code))
