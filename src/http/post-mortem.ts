@@ -128,18 +128,19 @@ function header({ incident, title, now, audience, timeZone, stamp }: Stamped): s
     ['Began', `${stamp(openedAt)}, ${incident.endpoint === null ? 'first detected' : 'the first bad poll'}`],
     ...(plannedUntil === null ? [] : [['Planned', `maintenance until ${stamp(plannedUntil)}`] as [string, string]]),
     ['Confirmed', `${stamp(confirmedAt)}, ${humanDuration(Math.max(0, confirmedAt - countedFrom(incident)))} later`],
-    [
-      'Ended',
-      closedAt === null
-        ? 'not yet'
-        : `${stamp(closedAt)}, ${incident.endpoint === null ? 'resolved' : 'the first good poll'}`,
-    ],
+    ['Ended', closedAt === null ? 'not yet' : `${stamp(closedAt)}, ${ending(incident)}`],
     ['Lasted', closedAt === null ? `${lasting} until now` : lasting],
     ['Written', `${stamp(now)}; all times are ${timeZone}`],
     ['Incident', incident.id],
   ]
   const rule = '='.repeat(Math.max(...headline.map((line) => line.length)))
   return [...headline, rule, ...facts.flatMap(([label, text]) => wrap(text, label.padEnd(11), ' '.repeat(11)))]
+}
+
+function ending({ endpoint, changes, absorbedBy }: Incident): string {
+  if (absorbedBy !== null) return 'part of a larger incident'
+  if (changes.at(-1)?.state !== 'up') return 'no longer monitored'
+  return endpoint === null ? 'resolved' : 'the first good poll'
 }
 
 /** `down for 2 min`, or `down for 2 min of 10 min` if not all of the incident was down. */

@@ -92,6 +92,22 @@ NOTES
 `)
 })
 
+test.each([
+  ['recovered', { changes: [change(), change({ state: 'up', codes: [] })] }, 'the first good poll'],
+  ['was removed from the configuration', {}, 'no longer monitored'],
+  ['became part of an outage', { absorbedBy: 'incident-2' }, 'part of a larger incident'],
+  [
+    'ended for a whole network',
+    { endpoint: null, cause: 'halted', changes: [change({ state: 'up', codes: [] })] },
+    'resolved',
+  ],
+  ['of a network was removed from the configuration', { endpoint: null, cause: 'halted' }, 'no longer monitored'],
+] as const)('an incident that %s says how it ended', (_how, over, expected) => {
+  const text = write({ incident: incident({ closedAt: START + MINUTE, ...over }) })
+
+  expect(text).toContain(`\nEnded      2026-01-01 00:01:00, ${expected}\n`)
+})
+
 test('all of its times, and only those, are in the zone that was asked for', () => {
   const of = {
     incident: incident({

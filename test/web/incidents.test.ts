@@ -258,6 +258,24 @@ describe('the incident page', () => {
     ])
   })
 
+  test.each([
+    ['of an endpoint that recovered', {}, 'Recovered'],
+    [
+      'of one that is not in the configuration any more',
+      { changes: CHANGED.changes.slice(0, 1) },
+      'No longer monitored',
+    ],
+    [
+      'that is part of another one',
+      { changes: CHANGED.changes.slice(0, 1), absorbed_by: 'outage' },
+      'Part of a larger incident',
+    ],
+  ])('%s says how it ended', async (_what, over, expected) => {
+    const of = await drawPage(sourcesOf({ ...CHANGED, ...over }))
+
+    expect(textsOf(of, 'dt')).toContain(expected)
+  })
+
   test('links its charts to the same time in Grafana, where one is configured', async () => {
     const rules = async () => ({
       ok: true,

@@ -1,4 +1,4 @@
-import type { IncidentSummaryView } from '../../src/http/wire-incidents.ts'
+import type { IncidentSummaryView, IncidentView } from '../../src/http/wire-incidents.ts'
 import { asOfNow, maintenanceSection, stateNow } from './events.ts'
 import { unbroken, type Zone } from './format.ts'
 import { incidentChanges } from './incident-changes.ts'
@@ -112,7 +112,7 @@ function draw(model: Model<IncidentData>): TemplateResult {
 
 function facts(
   incident: IncidentSummaryView,
-  { settings: { zone }, nowMs, status }: Model<IncidentData>,
+  { data, settings: { zone }, nowMs, status }: Model<IncidentData>,
 ): TemplateResult {
   const { id, cause, state, flaps, opened_at: openedAt, confirmed_at: confirmedAt, closed_at: closedAt } = incident
   const openedMs = Date.parse(openedAt)
@@ -123,7 +123,7 @@ function facts(
       ${incident.planned_until === null ? nothing : html`<dt>${INCIDENT_WORDS.planned}</dt><dd>${exactTime(incident.planned_until, zone)}</dd>`}
       <dt>${INCIDENT_WORDS.confirmed}</dt>
       <dd>${exactTime(confirmedAt, zone)} <small>${offset((Date.parse(confirmedAt) - openedMs) / 1000)}</small></dd>
-      <dt>${INCIDENT_WORDS.over[cause]}</dt>
+      <dt>${ending(data.incident)}</dt>
       <dd>${closedAt === null ? INCIDENT_WORDS.notYet : exactTime(closedAt, zone)}</dd>
       <dt>${INCIDENT_WORDS.duration}</dt>
       <dd>
@@ -137,6 +137,13 @@ function facts(
       <dd><a class="id" href=${incidentPath(id)}>${id}</a></dd>
     </dl>
   `
+}
+
+/** How it ended, or would end, by what was loaded: events tell no changes. */
+function ending({ cause, changes, closed_at: closedAt, absorbed_by: absorbedBy }: IncidentView): string {
+  if (absorbedBy !== null) return INCIDENT_WORDS.partOf
+  const isLost = closedAt !== null && changes.at(-1)?.state !== 'up'
+  return isLost ? INCIDENT_WORDS.unmonitored : INCIDENT_WORDS.over[cause]
 }
 
 /** A provider's outage has thousands; the API lists them all. */

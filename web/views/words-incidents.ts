@@ -46,6 +46,7 @@ export const INCIDENT_WORDS = {
     halted: 'Next block',
     forked: 'Resolved',
   } satisfies Record<IncidentSummaryView['cause'], string>,
+  unmonitored: 'No longer monitored',
   duration: 'Duration',
   until: 'so far',
   worst: 'Worst state',
