@@ -40,7 +40,7 @@ export function operation<Params = undefined, Query = undefined, Headers = undef
 }: Operation<Params, Query, Headers, Body>) {
   const response: Record<number, unknown> = {
     ...(query === undefined ? {} : { 400: problem('A parameter is wrong; `errors` names each') }),
-    ...(visibility === 'private' ? { 401: problem('The token is missing or wrong') } : {}),
+    ...(visibility === 'always' ? {} : { 401: problem(REFUSALS[visibility]) }),
     ...(params === undefined ? {} : { 404: problem('Not in the configuration') }),
     ...(body === undefined
       ? {}
@@ -67,6 +67,11 @@ export function operation<Params = undefined, Query = undefined, Headers = undef
     body: Body
   }
   return { config: { visibility }, schema }
+}
+
+const REFUSALS = {
+  private: 'The token is missing or wrong',
+  public: 'The token is wrong, or missing while `server.public` is false',
 }
 
 interface Operation<Params, Query, Headers, Body> {

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { Secret } from '../../src/secret.ts'
 import { incident } from '../support/incident.ts'
 import { setUp } from './setting.ts'
 
@@ -88,6 +89,18 @@ test('every described path answers on the server', async () => {
     // Its parameter is required; no logo is configured; the form of signing in is the page of 401.
     const refusals: Record<string, number> = { '/probe': 400, '/logo.svg': 404, '/sign-in': 401 }
     expect(statusCode, path).toBe(refusals[path] ?? 200)
+  }
+})
+
+test('every route describes its refusal of a wrong token, which public ones have too', async () => {
+  const { server } = setUp({ options: { token: new Secret('right') } })
+  const authorization = (token: string) => ({ headers: { authorization: `Bearer ${token}` } })
+  const { paths }: Description = (await server.inject({ url: '/openapi.json', ...authorization('right') })).json()
+
+  for (const [path, { get }] of Object.entries(paths)) {
+    if (get === undefined) continue
+    const { statusCode } = await server.inject({ url: path.replaceAll(/[{}]/g, ''), ...authorization('wrong') })
+    expect(Object.keys(get.responses).includes('401'), path).toBe(statusCode === 401)
   }
 })
 
