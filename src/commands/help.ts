@@ -249,7 +249,7 @@ time, and no author. Without --public, it is shown only to those who may see all
   },
   end: {
     summary: 'end a silence: messages are sent again',
-    about: 'If an incident is still open, it is sent now.',
+    about: 'If an incident is still open, it is sent now, unless another silence holds.',
     examples: [['heartline silence end -c heartline.yaml 1a2b3c4d', 'end this one']],
     exit: [['0', 'it ended'], ['64', 'no such silence holds, or invalid command line'], NO_DAEMON, BAD_CONFIG],
     environment: ENVIRONMENT,

@@ -38,7 +38,7 @@ export async function endSilence(
 ) {
   const path = `/api/v1/silences/${encodeURIComponent(id)}`
   return askDaemon(file, { method: 'DELETE', path, shape: SilenceView } as const, { io, env }, (ended) => {
-    return `${ended.id}: ended, messages about ${subjectOf(ended)} are sent again`
+    return `${ended.id}: ended, messages about ${subjectOf(ended)} are sent again unless another silence holds`
   })
 }
 

@@ -105,7 +105,10 @@ describe('a daemon for each', () => {
 
     const ended = await heartline('silence', 'end', id)
     const again = await silence('end', id)
-    expect([ended.status, ended.out.trim()]).toEqual([0, `${id}: ended, messages about net/own-1 are sent again`])
+    expect([ended.status, ended.out.trim()]).toEqual([
+      0,
+      `${id}: ended, messages about net/own-1 are sent again unless another silence holds`,
+    ])
     expect([again.status, again.err.trim()]).toEqual([64, 'heartline: No silence of this id holds.'])
     expect(daemon?.log()).toContain('silence ended')
     expect(daemon?.log()).not.toContain('upgrade')
