@@ -76,8 +76,7 @@ export async function run(
     .configureOutput({ writeOut: (text) => void stdout.write(text), writeErr: (text) => void stderr.write(text) })
     .showHelpAfterError('Run with --help for usage.')
     .exitOverride()
-    // Commander adds it only to programs that do nothing without a command.
-    .helpCommand('help [command]', 'display help for command')
+    .helpCommand(false)
     .enablePositionalOptions(false)
     .configureHelp({ showGlobalOptions: true })
     .addHelpText('after', helpText(HELP.heartline))
@@ -162,6 +161,7 @@ export async function run(
     })
   addDaemonCommands(program, { io, env, configured })
   addToolCommands(program, { io, overrides, end: (given) => void (status = given) })
+  addHelp(program)
   // Without this, an unknown command would be an argument too many.
   program.allowExcessArguments().action(() => {
     const [unknown] = program.args
@@ -182,6 +182,19 @@ export async function run(
 
 function add(parent: Command, name: Exclude<keyof typeof HELP, 'heartline'>): Command {
   return parent.command(name).description(HELP[name].summary).addHelpText('after', helpText(HELP[name]))
+}
+
+/** Commander's own one prints all help for a command that it does not know, and none of the second word. */
+function addHelp(program: Command): void {
+  const fail = (word: string) => program.error(`error: unknown command '${word}'`)
+  program
+    .command('help')
+    .argument('[command...]')
+    .description('display help for command')
+    .action((words: string[]) => {
+      const next = (parent: Command, word: string) => parent.commands.find((one) => one.name() === word) ?? fail(word)
+      words.reduce(next, program).help()
+    })
 }
 
 /** The commands that talk to the running daemon. */

@@ -18,16 +18,20 @@ describe.each(['', ...COMMANDS, 'caller new', 'notify test', 'silence list', 'si
   },
 )
 
-test.each(['', ...COMMANDS])('`heartline help %s` prints what --help prints', async (command) => {
-  const words = command === '' ? [] : [command]
+test.each(['', ...COMMANDS, 'notify test', 'silence end'])(
+  '`heartline help %s` prints what --help prints',
+  async (command) => {
+    const words = command === '' ? [] : command.split(' ')
 
-  expect(await runHere(['help', ...words])).toEqual(await runHere([...words, '--help']))
-})
+    expect(await runHere(['help', ...words])).toEqual(await runHere([...words, '--help']))
+  },
+)
 
-test('`heartline help` of an unknown command is an invalid command line', async () => {
-  const { status, out } = await runHere(['help', 'no-such-command'])
+test.each(['none', 'silence none'])('`heartline help %s` is an invalid command line, and says why', async (words) => {
+  const { status, out, err } = await runHere(['help', ...words.split(' ')])
 
   expect([status, out]).toEqual([EXIT.usage, ''])
+  expect(err.trim()).toBe("error: unknown command 'none'\nRun with --help for usage.")
 })
 
 test('commands that read a configuration document its source; long-running ones document their signals', () => {
