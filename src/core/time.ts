@@ -47,7 +47,7 @@ export function isCalendarDay(date: string): boolean {
   return !Number.isNaN(ms) && new Date(ms).toISOString().startsWith(date)
 }
 
-const LATEST_TIME = Date.UTC(9999, 11, 31)
+export const LATEST_TIME = Date.UTC(9999, 11, 31)
 let day = { at: Number.NaN, prefix: '' }
 
 /**

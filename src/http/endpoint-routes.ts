@@ -40,7 +40,7 @@ export function registerEndpoint(
     if (entry === undefined) return sendUnknown(reply, 'endpoint')
     const { step = DEFAULT_STEP_MS, to = clock.now() } = request.query
     // By default, buckets begin at multiples of the step, so that two requests get the same ones.
-    const from = request.query.from ?? Math.floor((to - DAY_MS) / step) * step
+    const from = request.query.from ?? Math.max(0, Math.floor((to - DAY_MS) / step) * step)
     const errors = [...orderErrors(from, to), ...stepErrors(Math.ceil((to - from) / step))]
     if (errors.length > 0) return sendBadQuery(reply, errors)
     const { endpoint } = entry.health
@@ -64,7 +64,7 @@ export function registerEndpoint(
     const entry = board.entry(request.params.network, request.params.endpoint)
     if (entry === undefined) return sendUnknown(reply, 'endpoint')
     const { to = clock.now() } = request.query
-    const { from = to - HOUR_MS } = request.query
+    const { from = Math.max(0, to - HOUR_MS) } = request.query
     const isTooLong = to - from > DAY_MS
     const errors = isTooLong
       ? [{ parameter: 'from', detail: 'must be at most a day earlier than `to`' }]

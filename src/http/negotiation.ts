@@ -28,9 +28,10 @@ export function metricsFormat({ headers }: FastifyRequest): Format {
 }
 
 export function accepts(encoding: Encoding, { headers }: FastifyRequest): boolean {
-  return offersOf(headers['accept-encoding']).some(
-    ({ name, quality }) => (name === encoding || (name === '*' && encoding === 'gzip')) && quality > 0,
-  )
+  const offers = offersOf(headers['accept-encoding'])
+  // `*` covers only what is not named (12.5.3).
+  const covering = offers.find(({ name }) => name === encoding) ?? offers.find(({ name }) => name === '*')
+  return covering !== undefined && covering.quality > 0 && (covering.name === encoding || encoding === 'gzip')
 }
 
 /** Browsers offer both by name; programs that send `*` know gzip rather than Brotli. */

@@ -1,17 +1,17 @@
 import * as z from 'zod'
-import { isCalendarDay, parseDuration } from '../core/time.ts'
+import { isCalendarDay, LATEST_TIME, parseDuration } from '../core/time.ts'
 import { printable, stampIn } from './plain-text.ts'
 
 /** Parsers of query parameters. Each error says what the parameter must be. */
 
-/** Parses RFC 3339 with an offset, or Unix seconds, into Unix milliseconds. */
+/** Parses RFC 3339 with an offset, or Unix seconds, into Unix milliseconds that an answer can repeat as a time. */
 export const TimeParameter = parameter('an RFC 3339 time or Unix seconds', (given) => {
   // An unencoded `+` arrives as a space.
   const text = given.replace(/ (\d{2}:\d{2})$/, '+$1')
-  if (/^\d{1,12}(\.\d{1,9})?$/.test(text)) return Math.round(Number(text) * 1000)
+  if (/^\d{1,12}(\.\d{1,9})?$/.test(text)) return Math.min(Math.round(Number(text) * 1000), LATEST_TIME)
   const isTime = /^\d{4}-\d{2}-\d{2}[Tt ]\d{2}:\d{2}:\d{2}(\.\d{1,9})?([Zz]|[+-]\d{2}:\d{2})$/.test(text)
   const ms = isTime ? Date.parse(text.toUpperCase().replace(' ', 'T')) : Number.NaN
-  return Number.isNaN(ms) || !isCalendarDay(text.slice(0, 10)) ? null : ms
+  return Number.isNaN(ms) || !isCalendarDay(text.slice(0, 10)) ? null : Math.min(Math.max(0, ms), LATEST_TIME)
 })
 
 export const TimeZoneParameter = parameter('a time zone such as UTC or Europe/Berlin', (text) =>

@@ -158,6 +158,8 @@ describe('/metrics', () => {
     ['deflate, gzip;q=0.5', true],
     ['gzip;q=0', false],
     ['identity', false],
+    ['*', true],
+    ['gzip;q=0, *', false],
   ])('for accept-encoding %s is compressed: %s', async (encoding, compressed) => {
     const { server } = setting()
 
@@ -246,7 +248,10 @@ describe('history', () => {
     ['from=1767225600&to=1767229200.5&step=60', 1_767_225_600_000, 1_767_229_200_500, 60_000],
     ['from=2026-01-01T00:00:00Z&to=2026-01-01T03:00:00%2B02:00&step=1m', 1_767_225_600_000, 1_767_229_200_000, 60_000],
     ['from=2026-01-01T00:00:00.5Z&to=2026-01-01T03:00:00+02:00', 1_767_225_600_500, 1_767_229_200_000, 300_000],
-  ])('accepts %s', async (query, from, to, stepMs) => {
+    ['from=1969-12-31T00:00:00Z&to=1', 0, 1000, 300_000],
+    ['to=1', 0, 1000, 300_000],
+    ['from=253402000000&to=999999999999', 253_402_000_000_000, Date.UTC(9999, 11, 31), 300_000],
+  ])('accepts %s, and answers with the times that it used', async (query, from, to, stepMs) => {
     const asked: HistoryQuery[] = []
     const { server } = setting({ store: { history: async (one) => [bucketAfter(asked, one)] } })
 
@@ -254,6 +259,8 @@ describe('history', () => {
 
     expect(answer.statusCode).toBe(200)
     expect(asked).toEqual([{ endpoint: 'avalanche/own-1', from, to, stepMs }])
+    const told = HistoryView.parse(answer.json())
+    expect([Date.parse(told.from), Date.parse(told.to)]).toEqual([from, to])
   })
 
   test.each([
