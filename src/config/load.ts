@@ -130,13 +130,18 @@ function override(value: unknown, { admin, logLevel }: Overrides): unknown {
 
 function describe(issue: z.core.$ZodIssue): Problem[] {
   if (issue.code === 'unrecognized_keys') {
-    return issue.keys.map((key) => ({ path: formatPath([...issue.path, key]), message: 'unknown key' }))
+    return issue.keys.map((key) => ({
+      path: formatPath([...issue.path, key]),
+      message: key === '<<' ? NO_MERGE_KEYS : 'unknown key',
+    }))
   }
   if (issue.code === 'invalid_key') {
     return issue.issues.map(({ message }) => ({ path: formatPath(issue.path), message }))
   }
   return [{ path: formatPath(issue.path), message: issue.message }]
 }
+
+const NO_MERGE_KEYS = '<< is no key of YAML 1.2: write out the keys, or use an alias for all of a value'
 
 /** Keeps one problem per path, from the earliest stage: a value that was not interpolated also has the wrong type. */
 function firstStagePerPath(stages: readonly (readonly Problem[])[]): readonly Problem[] {

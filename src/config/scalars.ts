@@ -18,15 +18,18 @@ export const INTERPOLATED = { type: 'string', pattern: '\\$\\{[^}]+\\}' } as con
 type Read<T> = (value: unknown) => T | undefined
 
 export function scalar<T>(expected: string, kind: string, jsonSchema: Record<string, unknown>, read: Read<T>) {
+  function whatIsWrong(value: unknown): string {
+    if (value === null) return `expected ${expected}, found nothing`
+    const isUnquoted = (typeof value === 'number' || typeof value === 'boolean') && read(String(value)) !== undefined
+    return `expected ${expected}${isUnquoted ? ` (in quotes: YAML reads it as a ${typeof value})` : ''}`
+  }
   return (about: About) =>
     z
       .unknown()
       .transform((value, context): T => {
         const result = read(value)
         if (result !== undefined) return result
-        const found =
-          value === null || value === undefined ? `expected ${expected}, found nothing` : `expected ${expected}`
-        context.addIssue({ code: 'custom', message: value === undefined ? 'required' : found })
+        context.addIssue({ code: 'custom', message: value === undefined ? 'required' : whatIsWrong(value) })
         return z.NEVER
       })
       .meta({
@@ -140,16 +143,8 @@ export function shaped(expected: string, kind: string, pattern: RegExp) {
 
 export const name = shaped('1 to 64 characters of a-z, 0-9 and -', 'name', /^[a-z0-9-]{1,64}$/)
 export const callerName = shaped('1 to 64 characters of A-Z, a-z, 0-9, ., _ and -', 'name', /^[A-Za-z0-9._-]{1,64}$/)
-export const title = shaped(
-  '1 to 100 characters on one line (in quotes, if it is a number)',
-  'text',
-  /^[^\p{Cc}]{1,100}$/u,
-)
-export const labelValue = shaped(
-  '1 to 64 characters on one line (in quotes, if it is a number)',
-  'text',
-  /^[^\p{Cc}]{1,64}$/u,
-)
+export const title = shaped('1 to 100 characters on one line', 'text', /^[^\p{Cc}]{1,100}$/u)
+export const labelValue = shaped('1 to 64 characters on one line', 'text', /^[^\p{Cc}]{1,64}$/u)
 export const announcement = shaped('1 to 500 characters on one line', 'text', /^[^\p{Cc}]{1,500}$/u)
 export const file = shaped('the path of a file', 'path', /^[^\0]{1,4096}$/)
 export const authorities = () =>
@@ -187,10 +182,7 @@ function secret(expected: string, pattern: RegExp) {
 export const token = secret('1 to 512 visible ASCII characters', /^[!-~]{1,512}$/)
 export const endpointId = secret('16 to 128 characters of A-Z, a-z, 0-9 and . _ ~ -', /^[A-Za-z0-9._~-]{16,128}$/)
 // Visible ASCII and inner spaces (RFC 9110, section 5.5), because a line break could inject a second header.
-export const headerValue = secret(
-  'a header value: visible ASCII on one line (in quotes, if it is a number)',
-  /^[!-~](?:[ \t!-~]{0,8190}[!-~])?$/,
-)
+export const headerValue = secret('a header value: visible ASCII on one line', /^[!-~](?:[ \t!-~]{0,8190}[!-~])?$/)
 
 export const topic = secret('1 to 64 characters of A-Z, a-z, 0-9, _ and -', /^[A-Za-z0-9_-]{1,64}$/)
 /** Telegram's chats have numbers, public ones also a name. YAML reads a number as one. */

@@ -31,6 +31,13 @@ const EXPECTED: Readonly<Record<string, readonly string[]>> = {
   'empty-endpoints': ['networks[0].endpoints: expected at least one endpoint'],
   'unknown-key': ['networks[0].interval: unknown key'],
   'unknown-top-level-key': ['alerts: unknown key'],
+  'number-as-text': [
+    'server.token: expected 1 to 512 visible ASCII characters (in quotes: YAML reads it as a number)',
+    'networks[0].name: expected 1 to 64 characters of a-z, 0-9 and - (in quotes: YAML reads it as a number)',
+    'networks[0].title: expected 1 to 100 characters on one line (in quotes: YAML reads it as a boolean)',
+    'networks[0].endpoints[0].name: expected 1 to 64 characters of a-z, 0-9 and - (in quotes: YAML reads it as a number)',
+  ],
+  'merge-key': ['networks[1].*: << is no key of YAML 1.2: write out the keys, or use an alias for all of a value'],
   'unknown-family': ['networks[0].family: expected one of ethereum, avalanche, multiversx'],
   'duplicate-key': ['line 6, column 21: this key is given twice'],
   'not-utf8': ['line 4: is not UTF-8 text'],
@@ -65,11 +72,11 @@ const EXPECTED: Readonly<Record<string, readonly string[]>> = {
   'public-page-logo-missing': ['server.public_page.logo: the file cannot be read'],
   'public-page-logo-not-svg': ['server.public_page.logo: the file holds no SVG picture'],
   'public-page-title': [
-    'server.public_page.title: expected 1 to 100 characters on one line (in quotes, if it is a number)',
+    'server.public_page.title: expected 1 to 100 characters on one line (in quotes: YAML reads it as a number)',
   ],
   'label-name': ['networks[0].endpoints[0].labels.Region: expected a label name: 1 to 32 characters of a-z, 0-9 and _'],
   'label-value': [
-    'networks[0].endpoints[0].labels.rack: expected 1 to 64 characters on one line (in quotes, if it is a number)',
+    'networks[0].endpoints[0].labels.rack: expected 1 to 64 characters on one line (in quotes: YAML reads it as a number)',
   ],
   'metrics-label-unknown': ['metrics.labels[1]: no endpoint has a label of this name'],
   'metrics-label-twice': ['metrics.labels[1]: the same as metrics.labels[0]'],
@@ -86,10 +93,10 @@ const EXPECTED: Readonly<Record<string, readonly string[]>> = {
   ],
   'header-name': ['networks[0].endpoints[0].headers.*: expected a header name'],
   'header-value-line-break': [
-    'networks[0].endpoints[0].headers.x-api-key: expected a header value: visible ASCII on one line (in quotes, if it is a number)',
+    'networks[0].endpoints[0].headers.x-api-key: expected a header value: visible ASCII on one line',
   ],
   'header-value-number': [
-    'networks[0].endpoints[0].headers.x-api-key: expected a header value: visible ASCII on one line (in quotes, if it is a number)',
+    'networks[0].endpoints[0].headers.x-api-key: expected a header value: visible ASCII on one line (in quotes: YAML reads it as a number)',
   ],
   'header-twice': ['networks[0].endpoints[0].headers.X-Api-Key: given twice (header names ignore case)'],
   'header-reserved': ['networks[0].endpoints[0].headers.Content-Length: is set by the daemon itself'],
