@@ -40,7 +40,13 @@ const maintenance = mapping('A planned window: either `schedule` and `duration`,
   name: s.title({ description: 'Shown to people. Unique.' }),
   networks: networkNames('Networks in maintenance.'),
   endpoints: endpointNames('Endpoints of these networks in maintenance.'),
-  schedule: s.cron({ description: 'Cron pattern of its starts.', defaultText: 'none' }).optional(),
+  schedule: s
+    .cron({
+      description:
+        'Cron pattern of its starts. If it has both a day of the month and a day of the week, both must match.',
+      defaultText: 'none',
+    })
+    .optional(),
   duration: s.duration({ description: 'Length of each window.', defaultText: 'none' }, { max: '30d' }).optional(),
   timezone: s.timeZone({ description: 'The time zone of `schedule`.', defaultText: '`UTC`' }).optional(),
   from: s.instant({ description: 'Start of a single window.', defaultText: 'none' }).optional(),
