@@ -214,6 +214,8 @@ describe('the systemd unit', () => {
     for (const line of ['Type=notify', 'NotifyAccess=all', 'WatchdogSec=60', 'RestartPreventExitStatus=64 78']) {
       expect(unit.split('\n')).toContain(line)
     }
+    // RestartPreventExitStatus has no effect on it: a file with an error would be tried ten times.
+    expect(unit).not.toMatch(/^ExecStartPre/m)
     expect(unit).not.toMatch(/^MemoryDenyWriteExecute/m)
   })
 
