@@ -65,7 +65,7 @@ type Discovered =
 async function discover({ urls, family }: DiscoverOptions, io: CommandIo): Promise<Discovered> {
   const parsed = urls.map(parseNodeUrl).filter((url) => url !== undefined)
   if (parsed.length < urls.length) {
-    io.err(`heartline: --url: ${NODE_URL_EXPECTED}`)
+    io.err(`heartline: --url: expected ${NODE_URL_EXPECTED}`)
     return { ok: false, status: EXIT.usage }
   }
   const deps = { clock: systemClock, signal: io.signal, timeoutMs: TIMEOUT_MS }

@@ -219,7 +219,7 @@ test('what is no node is said for each family, with exit status 2', async () => 
   expect(status).toBe(2)
   for (const family of ['ethereum', 'avalanche', 'multiversx'])
     expect(err).toContain(`not ${family}: answered HTTP 404`)
-  expect(wrong.status).toBe(64)
+  expect([wrong.status, wrong.err]).toEqual([64, 'heartline: --url: expected an http(s) URL without fragment\n'])
 })
 
 test('init writes a private file with one network per chain, and never overwrites one', async () => {
