@@ -2,6 +2,8 @@ import type { Clock, Timer } from '../clock.ts'
 import type { Secret } from '../secret.ts'
 import type { HttpDelivery } from './http-delivery.ts'
 
+const LOOK_AGAIN_MS = 1000
+
 /** A dead man's ping: requests a URL while Heartline does its work, so that an outside service notices when it stops. */
 export function createHeartbeat({ clock, http, works }: HeartbeatDeps) {
   const stopping = new AbortController()
@@ -11,14 +13,16 @@ export function createHeartbeat({ clock, http, works }: HeartbeatDeps) {
   let isSending = false
   let status: { lastSentAt: number | null; lastError: string | null } = { lastSentAt: null, lastError: null }
 
-  function schedule(): void {
+  function schedule(mostMs = Number.POSITIVE_INFINITY): void {
     timer?.cancel()
-    timer = target === null || !started ? null : clock.after(target.everyMs, beat)
+    timer = target === null || !started ? null : clock.after(Math.min(target.everyMs, mostMs), beat)
   }
 
   function beat(): void {
+    // After a start, or a moment of trouble, the service would else wait for an interval more.
+    if (!works()) return schedule(LOOK_AGAIN_MS)
     schedule()
-    if (target === null || isSending || !works()) return
+    if (target === null || isSending) return
     isSending = true
     const request = { kind: 'http', method: 'GET', url: target.url, headers: {}, body: '' } as const
     void http.send(request, stopping.signal).then((delivered) => {

@@ -582,6 +582,22 @@ test('the heartbeat beats however often the configuration is reloaded', async ()
   await until(() => typeof notifier.status().heartbeat?.lastSentAt === 'number', 'it beats')
 })
 
+test('a heartbeat that is due in a moment of trouble beats once that is over, not an interval later', async () => {
+  const sink = await startSink()
+  let lateMs = 10
+  const { clock, notifier } = await setUp([], undefined, { polls: () => ({ firstRoundDone: true, lateMs }) })
+  notifier.configure({ ...settingsOf([]), heartbeat: { url: sink.url, everyMs: 3_600_000 } }, null)
+  await clock.advance(3_600_000)
+  expect(notifier.status().heartbeat).toEqual({ lastSentAt: null, lastError: null })
+
+  lateMs = 0
+  await clock.advance(2000)
+  await until(() => typeof notifier.status().heartbeat?.lastSentAt === 'number', 'it beats')
+
+  await clock.advance(3_597_000)
+  expect(sink.bodies).toHaveLength(1)
+})
+
 test('an Alertmanager of several that refuses every alert makes its channel fail, though the other one accepts', async () => {
   const [good, bad] = [await startSink(), await startSink()]
   bad.status = 404
@@ -640,7 +656,7 @@ test('the heartbeat stops while rows do not reach the store, and goes on when th
     await store.flush()
     return store.status().trouble === null
   }, 'the row is written')
-  await clock.advance(60_000)
+  await clock.advance(1000)
   await until(() => heartbeat()?.lastSentAt === clock.now(), 'the heartbeat beats again')
 
   expect(store.status().rowsWritten).toBe(1)
