@@ -163,6 +163,15 @@ const IDLE_TRANSACTION_MS = 5000
 
 const SSL_MODES = ['disable', 'allow', 'prefer', 'require', 'verify-ca', 'verify-full']
 
+/** Those of libpq: one that is misspelt, such as `sslmod`, must not be ignored. */
+const PARAMETERS = new Set(
+  `application_name channel_binding client_encoding connect_timeout dbname fallback_application_name gssdelegation gssencmode
+  gsslib host hostaddr keepalives keepalives_count keepalives_idle keepalives_interval krbsrvname load_balance_hosts options
+  passfile password port replication require_auth requirepeer service ssl ssl_max_protocol_version ssl_min_protocol_version
+  sslcert sslcertmode sslcompression sslcrl sslcrldir sslkey sslmode sslnegotiation sslpassword sslrootcert sslsni
+  target_session_attrs tcp_user_timeout user`.split(/\s+/),
+)
+
 const TARGETS = ['any', 'read-write', 'primary']
 
 type GetTypeParser = CustomTypesConfig['getTypeParser']
@@ -175,7 +184,11 @@ function serversOf(url: string, getTypeParser: GetTypeParser): readonly Server[]
 
 /** `sslmode` means what it means to libpq; its default, `prefer`, uses TLS if the server offers it. */
 function serverOf(address: URL, getTypeParser: GetTypeParser): Server {
-  const mode = address.searchParams.get('sslmode') ?? 'prefer'
+  // A parameter with a wrong letter may be part of a password, so it is not repeated.
+  if ([...address.searchParams.keys()].some((name) => !PARAMETERS.has(name)))
+    throw new StoreError('bad-url', 'it has a parameter that PostgreSQL does not know')
+  const mode =
+    address.searchParams.get('sslmode') ?? (address.searchParams.get('ssl') === 'true' ? 'require' : 'prefer')
   const options = address.searchParams.get('options') ?? ''
   const target = address.searchParams.get('target_session_attrs') ?? 'any'
   address.searchParams.delete('options')

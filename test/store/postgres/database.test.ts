@@ -100,6 +100,8 @@ describe.skipIf(skip)('a database', () => {
     ['TLS that the server lacks', 'unreachable', (url: string) => `${url}?sslmode=require`],
     ['a certificate that is missing', 'bad-url', (url: string) => `${url}?sslmode=verify-ca&sslrootcert=/none.pem`],
     ['another scheme', 'bad-url', () => 'mysql://user:secret-of-postgres@127.0.0.1/heartline'],
+    ['a misspelt parameter', 'bad-url', (url: string) => `${url}?sslmod=verify-full`],
+    ['TLS that the server lacks, as JDBC says it', 'unreachable', (url: string) => `${url}?ssl=true`],
     ['an unknown sslmode', 'bad-url', (url: string) => `${url}?sslmode=off`],
     ['the target of readers', 'bad-url', (url: string) => `${url}?target_session_attrs=prefer-standby`],
     ['several ports that refuse', 'unreachable', (url: string) => url.replace(/:\d+\//, ':1,127.0.0.2:1/')],
