@@ -76,6 +76,23 @@ describe('migrations', () => {
     expect(readFileSync(path).equals(before)).toBe(true)
   })
 
+  test.each([0, 3])(
+    'reject the file of another program, of its version %i, and leave it unchanged',
+    async (version) => {
+      const path = join(temporaryDirectory(), 'store.db')
+      const other = new Database(path)
+      other.exec('CREATE TABLE bookmarks (url TEXT); INSERT INTO bookmarks VALUES (1)')
+      other.pragma(`user_version = ${version}`)
+      other.close()
+      const before = readFileSync(path)
+
+      const refusal = await opened({ path }).catch((error: unknown) => error)
+
+      expect(refusal).toMatchObject({ kind: 'foreign-database', message: expect.stringContaining('not a history') })
+      expect(readFileSync(path).equals(before)).toBe(true)
+    },
+  )
+
   test('make a file that can release its free pages, with explicit sync settings', () => {
     const { db } = openDatabase(join(temporaryDirectory(), 'store.db'), readMigrations(SQLITE_MIGRATIONS), 1024 ** 3)
 

@@ -6,7 +6,7 @@ import { StoreError } from '../store.ts'
 import { makeDirectoryOf } from './disk.ts'
 import { CHECKED_AT_START_BYTES, refuseDamaged } from './integrity.ts'
 import { createMarkReader, createMarkWriter } from './marks.ts'
-import { migrate, refuseNewerSchema } from './migrate.ts'
+import { migrate, refuseForeignFile, refuseNewerSchema } from './migrate.ts'
 
 export interface OpenedDatabase {
   readonly db: Database.Database
@@ -33,6 +33,7 @@ export function openDatabase(path: string, migrations: readonly Migration[], max
     db.pragma('cell_size_check = ON')
     // Checked before anything is written, so that a person can examine the damaged file unchanged.
     if (path !== IN_MEMORY) refuseDamaged(db, path)
+    refuseForeignFile(db)
     // Takes effect only before the first table is created.
     db.pragma('auto_vacuum = INCREMENTAL')
     db.pragma('journal_mode = WAL')

@@ -27,6 +27,13 @@ export function refuseNewerSchema(db: Database.Database, migrations: readonly Mi
   }
 }
 
+/** Throws for a file with other tables; only reads. */
+export function refuseForeignFile(db: Database.Database): void {
+  const tables = db.prepare("SELECT name FROM sqlite_schema WHERE type = 'table'").pluck().all()
+  if (tables.length === 0 || tables.includes('marks')) return
+  throw new StoreError('foreign-database', 'the file is not a history of Heartline: choose another one')
+}
+
 function schemaVersion(db: Database.Database): number {
   return db.pragma('user_version', { simple: true }) as number
 }
