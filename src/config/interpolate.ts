@@ -76,7 +76,7 @@ function readSecretFile(path: string): { ok: true; text: string } | { ok: false;
     // Reading a pipe would block; a device may never end.
     if (!stat.isFile()) return { ok: false, message: '${file:…} is not a regular file' }
     if (stat.size > FILE_LIMIT_BYTES) return { ok: false, message: 'the file of ${file:…} is larger than 64 KiB' }
-    return { ok: true, text: readFileSync(path, 'utf8').replace(/\r?\n$/, '') }
+    return { ok: true, text: readFileSync(path, 'utf8').replace(/^\uFEFF|\r?\n$/g, '') }
   } catch {
     return { ok: false, message: 'the file of ${file:…} cannot be read' }
   }

@@ -369,7 +369,7 @@ describe("a node's URL", () => {
 
 describe('interpolation', () => {
   test('the environment and files fill in texts, once', () => {
-    const folder = folderWith({ 'key.txt': 'from-file\n' })
+    const folder = folderWith({ 'key.txt': '\uFEFFfrom-file\r\n' })
     const own = { url: 'https://rpc.example.org/${KEY}/${file:key.txt}', headers: { 'X-Api-Key': '${NESTED} $${KEY}' } }
 
     const config = accepted(minimal({ own }), { baseDir: folder, env: { KEY: 'from-env', NESTED: '${KEY}' } })
