@@ -436,6 +436,19 @@ describe('the incident page', () => {
     expect(of.querySelector('.part a')?.getAttribute('href')).toBe('/incidents/whole')
   })
 
+  test('of an endpoint that was removed links to no page that is gone, and blames no store', async () => {
+    const sources = sourcesOf(
+      { ...CHANGED, endpoint: 'gone' },
+      { history: async () => ({ ok: false, why: 'missing' }) },
+    )
+
+    const of = await drawPage(sources)
+
+    expect(textsOf(of, 'h1')).toEqual(['ONE: gone was down: connection refused'])
+    expect(of.querySelector('h1 a')).toBeNull()
+    expect(textsOf(of, '[aria-labelledby=charts] p')).toEqual(['What is no longer monitored is not charted.'])
+  })
+
   test('shows no figures to the public, and none if the history cannot be read', async () => {
     const locked = await drawPage(sourcesOf(CHANGED, { history: async () => LOCKED }))
     const away = await drawPage(sourcesOf(CHANGED, { history: async () => ({ ok: false, why: 'away' }) }))

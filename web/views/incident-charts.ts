@@ -81,13 +81,25 @@ async function loadHistory(
   return { endpoint, history: history.value, rules: rules.ok ? rules.value : null }
 }
 
+/** Whether its endpoint or network, which may have been removed since, has a page. */
+export function isMonitored(
+  { network, endpoint }: Pick<IncidentSummaryView, 'network' | 'endpoint'>,
+  status: Model['status'],
+): boolean {
+  if (status === null) return true
+  const of = status.networks.find(({ name }) => name === network)
+  return of !== undefined && (endpoint === null || of.endpoints.some(({ name }) => name === endpoint))
+}
+
 /** Charts of every affected endpoint before, during and after the incident. */
 export function incidentCharts(
   { data: { histories }, settings, status, nowMs }: Model<IncidentData>,
-  { network, state, opened_at: openedAt, closed_at: closedAt }: IncidentSummaryView,
+  incident: IncidentSummaryView,
 ): TemplateResult {
+  const { network, state, opened_at: openedAt, closed_at: closedAt } = incident
   if (histories === null) return html`<p class="quiet">${INCIDENT_WORDS.locked}</p>`
-  if (histories.length === 0) return html`<p class="quiet">${INCIDENT_WORDS.away}</p>`
+  if (histories.length === 0)
+    return html`<p class="quiet">${isMonitored(incident, status) ? INCIDENT_WORDS.away : INCIDENT_WORDS.notCharted}</p>`
   const endpoints = status?.networks.find(({ name }) => name === network)?.endpoints ?? []
   return html`${histories.map(({ endpoint, history, rules }) => {
     const title = endpoints.find(({ name }) => name === endpoint)?.title ?? endpoint

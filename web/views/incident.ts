@@ -2,7 +2,7 @@ import type { IncidentSummaryView, IncidentView } from '../../src/http/wire-inci
 import { asOfNow, maintenanceSection, stateNow } from './events.ts'
 import { unbroken, type Zone } from './format.ts'
 import { incidentChanges } from './incident-changes.ts'
-import { type IncidentData, incidentCharts, loadIncident, MAX_CHARTED } from './incident-charts.ts'
+import { type IncidentData, incidentCharts, isMonitored, loadIncident, MAX_CHARTED } from './incident-charts.ts'
 import { incidentConditions } from './incident-conditions.ts'
 import { incidentNotes } from './incident-notes.ts'
 import { incidentNotifications } from './incident-notifications.ts'
@@ -46,7 +46,7 @@ function draw(model: Model<IncidentData>): TemplateResult {
   const path = endpoint === null ? networkPath(network) : endpointPath(network, endpoint)
   return html`
     <header class="subject incident">
-      <h1 tabindex="-1">${mark(closedAt === null ? stateNow(incident) : state)}<span><a href=${path}>${who(model)}</a> ${unbroken(incidentSentence(incident))}</span></h1>
+      <h1 tabindex="-1">${mark(closedAt === null ? stateNow(incident) : state)}<span>${isMonitored(incident, status) ? html`<a href=${path}>${who(model)}</a>` : who(model)} ${unbroken(incidentSentence(incident))}</span></h1>
       <p class=${closedAt === null ? 'open' : 'over'}>
         ${
           closedAt === null

@@ -64,6 +64,7 @@ export const INCIDENT_WORDS = {
   heartbeat: 'Heartbeat lag',
   locked: 'Sign in to see heights, lag and latency.',
   away: 'The history of that time cannot be read.',
+  notCharted: 'What is no longer monitored is not charted.',
   moreEndpoints: (many: number) => `${many} more affected ${many === 1 ? 'endpoint is' : 'endpoints are'} not charted.`,
   changes: 'Timeline',
   moreSamples: (many: number) => `and ${many} more`,
