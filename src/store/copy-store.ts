@@ -10,6 +10,7 @@ import { createPartitions } from './postgres/partitions.ts'
 import type { Query } from './postgres/sessions.ts'
 import { openReadOnly } from './sqlite/database.ts'
 import { codeOf, takeLock } from './sqlite/disk.ts'
+import { isHistory } from './sqlite/migrate.ts'
 import { StoreError } from './store.ts'
 
 /** What was copied of a table, by this run and earlier ones. */
@@ -66,9 +67,9 @@ function openHistory(file: string): Sqlite.Database {
   const [db, found] = openedWithSchema(file)
   const newest = readMigrations(SQLITE_MIGRATIONS).length
   if (found === newest) return db
-  const isHistory = db.prepare("SELECT 1 FROM sqlite_master WHERE name = 'polls'").get() !== undefined
+  const isOther = !isHistory(db)
   db.close()
-  if (!isHistory) {
+  if (isOther) {
     const advice = 'if it is the spool of a daemon with `store.url`, that daemon writes it to its database'
     throw new StoreError('foreign-database', `${file} has no history: ${advice}`)
   }

@@ -2,6 +2,7 @@ import { existsSync, rmSync } from 'node:fs'
 import Database from 'better-sqlite3'
 import { POLL_NUMBERS } from './poll-columns.ts'
 import { takeLock, troubleOf } from './sqlite/disk.ts'
+import { isHistory } from './sqlite/migrate.ts'
 import { StoreError } from './store.ts'
 import type { Batch, Registration } from './write-events.ts'
 
@@ -41,8 +42,7 @@ function openLocked(path: string): Spool {
 function openFile(path: string): Database.Database {
   const db = new Database(path, { timeout: 250 })
   try {
-    const isHistory = db.prepare("SELECT 1 FROM sqlite_master WHERE name = 'polls'").get() !== undefined
-    if (isHistory) {
+    if (isHistory(db)) {
       const message = `${path} is a history in SQLite: choose another file, or copy it with heartline migrate-store first`
       throw new StoreError('foreign-database', message)
     }

@@ -27,10 +27,14 @@ export function refuseNewerSchema(db: Database.Database, migrations: readonly Mi
   }
 }
 
-/** Throws for a file with other tables; only reads. */
+/** Whether a file has a history, of any version. */
+export function isHistory(db: Database.Database): boolean {
+  return db.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'polls'").get() !== undefined
+}
+
+/** Throws for a file that has other tables; only reads. */
 export function refuseForeignFile(db: Database.Database): void {
-  const tables = db.prepare("SELECT name FROM sqlite_schema WHERE type = 'table'").pluck().all()
-  if (tables.length === 0 || tables.includes('marks')) return
+  if (isHistory(db) || db.prepare('SELECT 1 FROM sqlite_schema').get() === undefined) return
   throw new StoreError('foreign-database', 'the file is not a history of Heartline: choose another one')
 }
 
