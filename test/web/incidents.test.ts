@@ -468,4 +468,13 @@ describe('the incident page', () => {
     expect(textsOf(of, '.subject p')).toEqual(['still open, for 1 h 10 min. Not the chain: the other one is at head.'])
     expect(textsOf(of, '[aria-labelledby=facts] dl').join()).toContain('Recovered not yet')
   })
+
+  test('that becomes part of another one while it is shown did not recover', async () => {
+    const open = { ...CHANGED, closed_at: null, duration_seconds: null }
+    const part = { ...OVER, absorbed_by: 'outage' }
+
+    const of = await drawPage(sourcesOf(open), { ended: [part] })
+
+    expect(textsOf(of, '[aria-labelledby=facts] dt')).toContain('Part of a larger incident')
+  })
 })

@@ -123,7 +123,7 @@ function facts(
       ${incident.planned_until === null ? nothing : html`<dt>${INCIDENT_WORDS.planned}</dt><dd>${exactTime(incident.planned_until, zone)}</dd>`}
       <dt>${INCIDENT_WORDS.confirmed}</dt>
       <dd>${exactTime(confirmedAt, zone)} <small>${offset((Date.parse(confirmedAt) - openedMs) / 1000)}</small></dd>
-      <dt>${ending(data.incident)}</dt>
+      <dt>${ending(incident, data.incident)}</dt>
       <dd>${closedAt === null ? INCIDENT_WORDS.notYet : exactTime(closedAt, zone)}</dd>
       <dt>${INCIDENT_WORDS.duration}</dt>
       <dd>
@@ -139,10 +139,10 @@ function facts(
   `
 }
 
-/** How it ended, or would end, by what was loaded: events tell no changes. */
-function ending({ cause, changes, closed_at: closedAt, absorbed_by: absorbedBy }: IncidentView): string {
+/** How it ended, or would end. What it recovered to is known by what was loaded: events tell no changes. */
+function ending({ cause, absorbed_by: absorbedBy }: IncidentSummaryView, loaded: IncidentView): string {
   if (absorbedBy !== null) return INCIDENT_WORDS.partOf
-  const isLost = closedAt !== null && changes.at(-1)?.state !== 'up'
+  const isLost = loaded.closed_at !== null && loaded.changes.at(-1)?.state !== 'up'
   return isLost ? INCIDENT_WORDS.unmonitored : INCIDENT_WORDS.over[cause]
 }
 

@@ -185,6 +185,7 @@ export function summary(cells: readonly StripCell[], { lag_blocks_max: lags }: S
   return [...parts, ...(most > 0 ? [STRIP.lag(most)] : [])].join(', ')
 }
 
+/** Words of strips. In no file of their own, which would be loaded with this one. */
 export const STRIP = {
   label: (title: string, text: string) => `${title}, the last ${text}`,
   before: 'not monitored yet',
