@@ -4,8 +4,11 @@ import { root } from './prepare.mjs'
 
 /** Marks of a test that waits: it uses processes, browsers, threads or the system's clock. */
 const WAITS = /\bfrom '(?:node:child_process|node:worker_threads|playwright-core)'|\bsystemClock\b|\bsetTimeout\b/
-/** Leases of real daemons expire by the clock, so these run when the machine has little else to do. */
-const HAS_LEASES = /\bfrom '\.\/members\.ts'/
+/**
+ * Leases of real daemons expire and alerts of a real Prometheus fire by the clock, so these run when the machine has little else
+ * to do: what is late is tried longer, and takes several times the processor time.
+ */
+const BY_CLOCK = /\bfrom '\.\/(?:members|rehearsal)\.ts'/
 /** A mocked module must not be shared with other files. */
 const MOCKS = /\bvi\.mock\(/
 const LOCAL_IMPORT = /\bfrom '(\.[^']+\.ts)'/g
@@ -24,7 +27,7 @@ export function testRooms() {
   const waits = createWaits(folder)
   const has = (file, mark) => mark.test(readFileSync(file, 'utf8'))
   const roomOf = (file) =>
-    has(file, MOCKS) ? 'mocking' : has(file, HAS_LEASES) ? 'timed' : waits(file) ? 'waiting' : 'quick'
+    has(file, MOCKS) ? 'mocking' : has(file, BY_CLOCK) ? 'timed' : waits(file) ? 'waiting' : 'quick'
   const named = (room) => files.filter((file) => roomOf(file) === room).map((file) => relative(root, file))
   return { quick: named('quick'), waiting: named('waiting'), timed: named('timed'), mocking: named('mocking') }
 }
