@@ -156,9 +156,11 @@ function first<T>(items: readonly T[]): T {
 
 function endpointOf({ url, identity }: DiscoveredNode, name: string, family: Family): EndpointBlock {
   const { rpcPath, shard } = identity
+  const href = url.pathname === '/' && url.search === '' ? url.href.replace(/\/$/, '') : url.href
   return {
     name,
-    url: url.pathname === '/' && url.search === '' ? url.href.replace(/\/$/, '') : url.href,
+    // The configuration file has $${ for a literal ${.
+    url: href.replaceAll('${', '$$${'),
     ...(rpcPath === null || rpcPath === FAMILY_DEFAULTS[family].rpcPath ? {} : { rpc_path: rpcPath }),
     ...(identity.family === family ? {} : { checks: ['head'] }),
     ...(shard === null ? {} : { kind: 'observer', shard }),

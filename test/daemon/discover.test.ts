@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, expect, onTestFinished, test } from 'vitest'
 import { parse } from 'yaml'
 import { systemClock } from '../../src/clock.ts'
+import { loadConfig } from '../../src/config/load.ts'
 import { METACHAIN } from '../../src/core/network.ts'
 import { createChain } from '../../src/simulator/chain.ts'
 import { MULTIVERSX_SHARDS } from '../../src/simulator/multiversx.ts'
@@ -114,6 +115,17 @@ test.each([1, 16])('a node may report %i shards', async (count) => {
   expect(status).toBe(0)
   const { networks } = parse(readFileSync(file(), 'utf8')) as { networks: { shards: number[] }[] }
   expect([networks[0]?.shards.length, networks[0]?.shards.at(-1)]).toEqual([count + 1, METACHAIN])
+})
+
+test('a URL that contains ${ is written so that it means itself', async () => {
+  const url = await start({ family: 'ethereum', chainId: 1 }, 12_000)
+  const key = '?key=${A}$${B}'
+
+  const { status } = await runHere(['init', '--url', `${url}/${key}`, '-c', file()])
+
+  expect(status).toBe(0)
+  const loaded = loadConfig(file(), {})
+  expect(loaded.ok && loaded.config.networks[0]?.endpoints[0]?.connection.url.reveal()).toBe(`${url}/${key}`)
 })
 
 test('the URL of a chain on an avalanchego node becomes a base URL', async () => {
