@@ -130,10 +130,10 @@ function pollRules(own: PollDraft, effective: PollDraft, path: Path, { complain 
 }
 
 function networkRules(network: NetworkDraft, path: Path, report: Report): void {
-  const { family, endpoints = [], shards = [], thresholds } = network
+  const { family, endpoints = [], shards = [] } = network
   uniqueBy('name', endpoints, [...path, 'endpoints'], report)
   unique(shards, (at) => [...path, 'shards', at], report)
-  thresholdRules(thresholds, [...path, 'thresholds'], report)
+  thresholdRules(network, [...path, 'thresholds'], report)
   if (family !== undefined && family !== 'multiversx' && network.shards !== undefined) {
     report.complain([...path, 'shards'], 'only multiversx has shards')
   }
@@ -156,8 +156,11 @@ function isHttps(url: Secret | undefined): boolean {
   return url !== undefined && /^https:/i.test(url.reveal())
 }
 
-function thresholdRules(thresholds: NetworkDraft['thresholds'], path: Path, { complain }: Report): void {
-  const { lag_blocks: lag, lag_recover_blocks: recover, lag_blocks_down: down } = thresholds ?? {}
+function thresholdRules(network: NetworkDraft, path: Path, { complain, warn }: Report): void {
+  const { block_time: blockTime, thresholds } = network
+  const { stall, lag_blocks: lag, lag_recover_blocks: recover, lag_blocks_down: down } = thresholds ?? {}
+  if (stall !== undefined && blockTime !== undefined && stall <= blockTime)
+    warn([...path, 'stall'], 'is not longer than block_time: a healthy chain counts as halted between two blocks')
   if (lag === undefined) return
   if (recover !== undefined && recover >= lag)
     complain([...path, 'lag_recover_blocks'], 'expected to be less than lag_blocks')

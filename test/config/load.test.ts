@@ -461,6 +461,19 @@ describe('warnings', () => {
     expect(warningsOf({ beacon_url: 'https://beacon.example.org' })).toEqual([])
   })
 
+  test('a stall threshold that is no longer than a block is said', () => {
+    const warningsOf = (network: object) => valid(configFromObject(minimal({ network }), '/', {})).warnings
+
+    expect(warningsOf({ block_time: '12s', thresholds: { stall: '12s' } })).toEqual([
+      {
+        path: 'networks[0].thresholds.stall',
+        message: 'is not longer than block_time: a healthy chain counts as halted between two blocks',
+      },
+    ])
+    expect(warningsOf({ block_time: '12s', thresholds: { stall: '13s' } })).toEqual([])
+    expect(warningsOf({ thresholds: { stall: '1s' } })).toEqual([])
+  })
+
   test('a channel or heartbeat without TLS is said, except on loopback, and a webhook without a secret', () => {
     const channels = [
       { name: 'a', type: 'alertmanager', urls: ['http://127.0.0.1:9093', 'http://am.example.org:9093'] },
