@@ -53,10 +53,15 @@ const PASSWORD = 'secret-of-postgres'
 /** Skips the caller's tests, loudly, where Debian's `postgresql` is missing. */
 export const hasPostgres = (): boolean => requirePackage('initdb', 'postgresql', programs())
 
-export async function startPostgres(settings: readonly string[] = []): Promise<PostgresServer> {
+/** With a certificate it offers TLS. */
+export async function startPostgres(
+  settings: readonly string[] = [],
+  tls: { readonly cert: string; readonly key: string } | null = null,
+): Promise<PostgresServer> {
   const folder = newFolder()
   execFileSync('cp', ['-a', emptyCluster(), join(folder, 'data')])
-  const server = await startServer(folder, settings)
+  if (tls !== null) offerTls(join(folder, 'data'), tls)
+  const server = await startServer(folder, tls === null ? settings : [...settings, 'ssl=on'])
   await server.run(`CREATE ROLE ${USER} LOGIN PASSWORD '${PASSWORD}'`)
   requirePassword(join(folder, 'data'))
   await server.run('SELECT pg_reload_conf()')
@@ -223,6 +228,15 @@ function unprivileged(): { uid: number; gid: number } | null {
     .find((one) => one.startsWith('postgres:'))
   const [, , uid, gid] = line?.split(':') ?? []
   return { uid: Number(uid), gid: Number(gid) }
+}
+
+/** Under the names that `ssl=on` looks for. */
+function offerTls(data: string, { cert, key }: { readonly cert: string; readonly key: string }): void {
+  const owner = unprivileged()
+  for (const [name, text] of Object.entries({ 'server.crt': cert, 'server.key': key })) {
+    writeFileSync(join(data, name), text, { mode: 0o600 })
+    if (owner !== null) chownSync(join(data, name), owner.uid, owner.gid)
+  }
 }
 
 function requirePassword(data: string): void {

@@ -187,13 +187,18 @@ function serverOf(address: URL, getTypeParser: GetTypeParser): Server {
   // A parameter with a wrong letter may be part of a password, so it is not repeated.
   if ([...address.searchParams.keys()].some((name) => !PARAMETERS.has(name)))
     throw new StoreError('bad-url', 'it has a parameter that PostgreSQL does not know')
-  const mode =
-    address.searchParams.get('sslmode') ?? (address.searchParams.get('ssl') === 'true' ? 'require' : 'prefer')
+  const isOfSystem = address.searchParams.get('sslrootcert') === 'system'
+  const usual = isOfSystem ? 'verify-full' : address.searchParams.get('ssl') === 'true' ? 'require' : 'prefer'
+  const mode = address.searchParams.get('sslmode') ?? usual
   const options = address.searchParams.get('options') ?? ''
   const target = address.searchParams.get('target_session_attrs') ?? 'any'
   address.searchParams.delete('options')
   address.searchParams.delete('target_session_attrs')
   if (!SSL_MODES.includes(mode)) throw new StoreError('bad-url', `sslmode must be one of ${SSL_MODES.join(', ')}`)
+  if (isOfSystem) {
+    if (mode !== 'verify-full') throw new StoreError('bad-url', 'sslrootcert=system needs sslmode=verify-full')
+    address.searchParams.delete('sslrootcert')
+  }
   if (!TARGETS.includes(target)) {
     const message = 'target_session_attrs must be read-write or primary, or left out: Heartline writes'
     throw new StoreError('bad-url', message)
@@ -205,6 +210,7 @@ function serverOf(address: URL, getTypeParser: GetTypeParser): Server {
     connectionString: address.href,
     application_name: address.searchParams.get('application_name') ?? 'heartline',
     types: { getTypeParser },
+    enableChannelBinding: address.searchParams.get('channel_binding') === 'require',
     connectionTimeoutMillis: CONNECT_WITHIN_MS,
     statement_timeout: STATEMENT_MS,
     lock_timeout: LOCK_MS,
