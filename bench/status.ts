@@ -1,6 +1,6 @@
 import { systemClock } from '../src/clock.ts'
 import type { Endpoint } from '../src/core/endpoint.ts'
-import { createStatusWriter } from '../src/http/status-document.ts'
+import { createStatusWriter } from '../src/http/status/status-document.ts'
 import { createIncidentLog } from '../src/state/incident-log.ts'
 import { endpoint, good, liveness, network, nodeCheck } from '../test/support/network.ts'
 import { createWorld } from '../test/support/world.ts'

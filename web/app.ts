@@ -1,4 +1,4 @@
-import type { DaysView, StripsView } from '../src/http/wire-history.ts'
+import type { DaysView, StripsView } from '../src/http/wire/history.ts'
 import { loadStyle, markSnapshot, showState, styleFor } from './document.ts'
 import { instant, type Moment, since } from './elapsed.ts'
 import { checkDaemon, follow, type LiveConnection } from './live.ts'

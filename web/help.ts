@@ -1,4 +1,4 @@
-import type { StateView } from '../src/http/wire-status.ts'
+import type { StateView } from '../src/http/wire/status.ts'
 import { createDialog } from './dialog.ts'
 import { html, render } from './views/lit.ts'
 import { mark } from './views/mark.ts'

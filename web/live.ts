@@ -1,5 +1,5 @@
-import type { IncidentListView, IncidentSummaryView } from '../src/http/wire-incidents.ts'
-import type { StatusEventView, StatusView } from '../src/http/wire-status.ts'
+import type { IncidentListView, IncidentSummaryView } from '../src/http/wire/incidents.ts'
+import type { StatusEventView, StatusView } from '../src/http/wire/status.ts'
 import { instant, type Moment, since } from './elapsed.ts'
 import { readEvents, type ServerEvent } from './event-reader.ts'
 import { authHeaders } from './session.ts'

@@ -1,5 +1,5 @@
-import type { IncidentSummaryView } from '../src/http/wire-incidents.ts'
-import type { StatusView } from '../src/http/wire-status.ts'
+import type { IncidentSummaryView } from '../src/http/wire/incidents.ts'
+import type { StatusView } from '../src/http/wire/status.ts'
 import { createDialog } from './dialog.ts'
 import { get } from './request.ts'
 import { incidentSentence } from './views/incident-sentence.ts'

@@ -1,4 +1,4 @@
-import type { DaysView } from '../src/http/wire-history.ts'
+import type { DaysView } from '../src/http/wire/history.ts'
 import { instant, type Moment, since } from './elapsed.ts'
 import { authHeaders, token } from './session.ts'
 import type { Answer, Sources } from './views/view.ts'

@@ -1,6 +1,6 @@
 export { holdsOrder } from './held-order.ts'
 
-import type { DaysView, StripsView } from '../src/http/wire-history.ts'
+import type { DaysView, StripsView } from '../src/http/wire/history.ts'
 import { type Cursor, moveCursor, type Readable } from './tooltip.ts'
 import { daySentence } from './views/day-bars.ts'
 import { cellSentence } from './views/strip-cell.ts'

@@ -7,7 +7,7 @@ import type { Environment } from '../config/interpolate.ts'
 import type { Config } from '../config/resolve.ts'
 import { parseJson } from '../core/json.ts'
 import { printable } from '../http/plain-text.ts'
-import { ProblemView } from '../http/wire-common.ts'
+import { ProblemView } from '../http/wire/common.ts'
 import { readConfig } from './check-config.ts'
 import { type CommandIo, EXIT } from './io.ts'
 

@@ -1,4 +1,4 @@
-import { NoteView } from '../http/wire-incidents.ts'
+import { NoteView } from '../http/wire/incidents.ts'
 import { askDaemon } from './ask-daemon.ts'
 import type { CommandIo } from './io.ts'
 

@@ -1,5 +1,5 @@
 import { printable, stamp, table } from '../http/plain-text.ts'
-import { SilencesView, SilenceView } from '../http/wire-silences.ts'
+import { SilencesView, SilenceView } from '../http/wire/silences.ts'
 import { askDaemon } from './ask-daemon.ts'
 import type { CommandIo } from './io.ts'
 

@@ -1,6 +1,6 @@
 import type { Clock } from '../clock.ts'
 import type { Observer } from '../core/observer/observer.ts'
-import type { ObserverView } from '../http/wire-status.ts'
+import type { ObserverView } from '../http/wire/status.ts'
 import { createMinuteStats, type MinuteStats } from '../metrics/daemon-history.ts'
 import type { Metrics } from '../metrics/metrics.ts'
 import type { Store } from '../store/store.ts'

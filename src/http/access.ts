@@ -4,7 +4,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { LoopTurns } from '../gateway/loop-turns.ts'
 import type { Secret } from '../secret.ts'
 import { sendProblem } from './problem.ts'
-import type { Audience } from './wire-status.ts'
+import type { Audience } from './wire/status.ts'
 
 /** Decides what each client may see of a route. */
 export function createAccess({ token, public: isPublic, host, hosts }: AccessOptions) {

@@ -3,8 +3,8 @@ import { ALONE } from '../core/cluster/vote.ts'
 import { seconds, time, timeOrNull } from '../core/time.ts'
 import type { Board } from '../state/board.ts'
 import { type App, json, NoQuery, operation, type RouteDeps } from './route.ts'
-import { type ClusterDetailsView, type ClusterNoticeView, ClusterView } from './wire-cluster.ts'
-import type { Audience } from './wire-status.ts'
+import { type ClusterDetailsView, type ClusterNoticeView, ClusterView } from './wire/cluster.ts'
+import type { Audience } from './wire/status.ts'
 
 interface ClusterDeps extends Pick<RouteDeps, 'cluster' | 'metrics' | 'board' | 'clock' | 'version'> {
   readonly publicUrl: () => string | null

@@ -3,7 +3,7 @@ import { hasZodFastifySchemaValidationErrors } from 'fastify-type-provider-zod'
 import { placeOf } from '../log.ts'
 import { Unreadable } from '../store/reads.ts'
 import { prefersHtml } from './negotiation.ts'
-import type { Pages } from './page-routes.ts'
+import type { Pages } from './page/page-routes.ts'
 import { fieldErrors, parameterErrors, problemBody, sendBadQuery, sendProblem } from './problem.ts'
 import type { App, RouteDeps } from './route.ts'
 

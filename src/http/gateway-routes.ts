@@ -5,7 +5,7 @@ import type { BoardNetwork } from '../state/board.ts'
 import { attemptsAt, trafficView } from './gateway-traffic.ts'
 import { sendUnknown } from './problem.ts'
 import { type App, type GrafanaLink, json, NetworkPath, NoQuery, operation, type RouteDeps } from './route.ts'
-import { GatewayView, RoutingView } from './wire-gateway.ts'
+import { GatewayView, RoutingView } from './wire/gateway.ts'
 
 type GatewayDeps = Pick<RouteDeps, 'gateway' | 'metrics' | 'recorder'> & GrafanaLink
 

@@ -7,8 +7,8 @@ import {
 import { seconds } from '../core/time.ts'
 import type { NetworkCounts, OperationCounts } from '../metrics/gateway-series.ts'
 import type { Histogram } from '../metrics/histogram.ts'
-import type { SpreadView } from './wire-common.ts'
-import type { RequestTallyView, TrafficView } from './wire-gateway.ts'
+import type { SpreadView } from './wire/common.ts'
+import type { RequestTallyView, TrafficView } from './wire/gateway.ts'
 
 /** Sums up the gateway's counters of one network for the API. */
 export function trafficView(of: NetworkCounts): TrafficView {

@@ -2,8 +2,8 @@ import type { Incident, IncidentChange, IncidentCondition } from '../core/incide
 import { seconds, time } from '../core/time.ts'
 import { incidentShape } from '../notify/incident-shape.ts'
 import { publicMessage } from './status-views.ts'
-import type { IncidentChangeView, IncidentSummaryView, IncidentView } from './wire-incidents.ts'
-import type { Audience } from './wire-status.ts'
+import type { IncidentChangeView, IncidentSummaryView, IncidentView } from './wire/incidents.ts'
+import type { Audience } from './wire/status.ts'
 
 /** Without the token, an incident shows place, time and general reason, but no node messages or measurements. */
 export function incidentSummary(incident: Incident, audience: Audience): IncidentSummaryView {

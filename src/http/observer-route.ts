@@ -3,7 +3,7 @@ import type { Minute } from '../metrics/daemon-history.ts'
 import { clusterDetails } from './cluster-route.ts'
 import { spreadView } from './gateway-traffic.ts'
 import { type App, type GrafanaLink, json, NoQuery, operation, type RouteDeps } from './route.ts'
-import { OwnHealthView } from './wire-own-health.ts'
+import { OwnHealthView } from './wire/own-health.ts'
 
 type ObserverDeps = Pick<RouteDeps, 'metrics' | 'observer' | 'journal' | 'recorder' | 'clock' | 'cluster' | 'board'> &
   GrafanaLink

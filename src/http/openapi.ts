@@ -2,7 +2,7 @@ import type { RouteOptions } from 'fastify'
 import type { OpenAPIV3_1 } from 'openapi-types'
 import * as z from 'zod'
 import { type App, json, operation } from './route.ts'
-import { componentSchemas } from './wire-common.ts'
+import { componentSchemas } from './wire/common.ts'
 
 /** `GET /openapi.json`, the OpenAPI 3.1 description of all routes registered after this call. */
 export function describeRoutes(app: App, version: string): void {

@@ -1,6 +1,6 @@
 import type { FastifyReply } from 'fastify'
 import type { ZodFastifySchemaValidationError } from 'fastify-type-provider-zod'
-import type { ProblemView } from './wire-common.ts'
+import type { ProblemView } from './wire/common.ts'
 
 /** Sends an error as problem details (RFC 9457). They contain no value from the request and nothing from a node. */
 export function sendProblem(reply: FastifyReply, problem: Problem): FastifyReply {

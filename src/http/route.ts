@@ -22,8 +22,8 @@ import type { Journal } from '../state/observer-journal.ts'
 import type { Sightings } from '../state/sightings.ts'
 import type { Store } from '../store/store.ts'
 import type { Visibility } from './access.ts'
-import { ProblemView } from './wire-common.ts'
-import type { ObserverView } from './wire-status.ts'
+import { ProblemView } from './wire/common.ts'
+import type { ObserverView } from './wire/status.ts'
 
 /**
  * Declares a route: who may use it, its parameters and its responses. Fastify validates the parameters, and

@@ -1,7 +1,7 @@
 import type { Board, BoardNetwork } from '../state/board.ts'
 import type { IncidentLog } from '../state/incident-log.ts'
 import type { IncidentSource } from './incident-source.ts'
-import type { Audience } from './wire-status.ts'
+import type { Audience } from './wire/status.ts'
 
 /** What each audience may see: the public sees nothing of networks that `server.public_page.networks` does not name. */
 export function createScopes({ board, incidents, source, publicNetworks: names }: ScopesDeps): Scopes {

@@ -29,7 +29,7 @@ import type {
   NodeCheckView,
   ReferenceHeadView,
   VantageView,
-} from './wire-status.ts'
+} from './wire/status.ts'
 
 /** Maximum number of checks shown per node, failing ones first; a node may report any number. */
 const MAX_CHECKS = 128

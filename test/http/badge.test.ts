@@ -1,6 +1,6 @@
 import { SaxesParser } from 'saxes'
 import { describe, expect, test } from 'vitest'
-import { badgeSvg } from '../../src/http/badge.ts'
+import { badgeSvg } from '../../src/http/status/badge.ts'
 import { Secret } from '../../src/secret.ts'
 import { incident } from '../support/incident.ts'
 import { bad, good, head } from '../support/network.ts'

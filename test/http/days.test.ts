@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { DaysView, type StripView } from '../../src/http/wire-history.ts'
+import { DaysView, type StripView } from '../../src/http/wire/history.ts'
 import { Secret } from '../../src/secret.ts'
 import { Unreadable } from '../../src/store/reads.ts'
 import type { HistoryQuery } from '../../src/store/store.ts'

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { SaxesParser } from 'saxes'
 import { afterEach, describe, expect, test } from 'vitest'
 import type { Incident } from '../../src/core/incident/incident.ts'
-import { renderFeed } from '../../src/http/feed.ts'
+import { renderFeed } from '../../src/http/incidents/feed.ts'
 import { condition, incident, START } from '../support/incident.ts'
 import { type Setting, setUp } from './setting.ts'
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { GatewayReport } from '../../src/gateway/service.ts'
-import { GatewayView } from '../../src/http/wire-gateway.ts'
+import { GatewayView } from '../../src/http/wire/gateway.ts'
 import { createMetrics, type Metrics } from '../../src/metrics/metrics.ts'
 import { Secret } from '../../src/secret.ts'
 import { createBoard } from '../../src/state/board.ts'

@@ -1,7 +1,7 @@
 import { request } from 'node:http'
 import { connect } from 'node:net'
 import { afterEach, describe, expect, test } from 'vitest'
-import { ProblemView } from '../../src/http/wire-common.ts'
+import { ProblemView } from '../../src/http/wire/common.ts'
 import { Secret } from '../../src/secret.ts'
 import { type Setting, type SettingOptions, setUp } from './setting.ts'
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import type { Incident } from '../../src/core/incident/incident.ts'
-import { IncidentView, NoteView } from '../../src/http/wire-incidents.ts'
+import { IncidentView, NoteView } from '../../src/http/wire/incidents.ts'
 import { Secret } from '../../src/secret.ts'
 import { opened } from '../store/setting.ts'
 import { incident, incidentRecord, START } from '../support/incident.ts'

@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest'
-import { NotificationsView } from '../../src/http/wire-notifications.ts'
+import { NotificationsView } from '../../src/http/wire/notifications.ts'
 import { type Notification, reportOf } from '../../src/notify/notification.ts'
 import { Secret } from '../../src/secret.ts'
 import type { NotificationRecord } from '../../src/store/store.ts'

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { OwnHealthView } from '../../src/http/wire-own-health.ts'
+import { OwnHealthView } from '../../src/http/wire/own-health.ts'
 import { createMinuteStats } from '../../src/metrics/daemon-history.ts'
 import { Secret } from '../../src/secret.ts'
 import { createJournal } from '../../src/state/observer-journal.ts'

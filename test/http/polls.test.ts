@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { PollsView, RulesView } from '../../src/http/wire-history.ts'
+import { PollsView, RulesView } from '../../src/http/wire/history.ts'
 import { Secret } from '../../src/secret.ts'
 import { Unreadable } from '../../src/store/reads.ts'
 import type { PollsQuery, StoredPoll } from '../../src/store/store.ts'

@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { Incident } from '../../src/core/incident/incident.ts'
-import { type PostMortem, renderPostMortem } from '../../src/http/post-mortem.ts'
-import type { EndpointFigures } from '../../src/http/post-mortem-figures.ts'
+import { type PostMortem, renderPostMortem } from '../../src/http/incidents/post-mortem.ts'
+import type { EndpointFigures } from '../../src/http/incidents/post-mortem-figures.ts'
 import type { HistoryBucket } from '../../src/store/store.ts'
 import { change, condition, incident, START } from '../support/incident.ts'
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { Silence } from '../../src/core/incident/silence.ts'
-import { SilencesView, SilenceView } from '../../src/http/wire-silences.ts'
+import { SilencesView, SilenceView } from '../../src/http/wire/silences.ts'
 import { createSilences } from '../../src/notify/silences.ts'
 import { Secret } from '../../src/secret.ts'
 import { type Setting, type SettingOptions, setUp } from './setting.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { StripsView } from '../../src/http/wire-history.ts'
+import { StripsView } from '../../src/http/wire/history.ts'
 import { Secret } from '../../src/secret.ts'
 import { Unreadable } from '../../src/store/reads.ts'
 import type { HistoryBucket, HistoryQuery } from '../../src/store/store.ts'

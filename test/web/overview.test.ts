@@ -1,9 +1,9 @@
 import { Window } from 'happy-dom'
 import { describe, expect, test } from 'vitest'
 import { templateText } from '../../src/http/template-text.ts'
-import type { StripsView, StripView } from '../../src/http/wire-history.ts'
+import type { StripsView, StripView } from '../../src/http/wire/history.ts'
 
-import type { ConditionView, EndpointView, StatusView } from '../../src/http/wire-status.ts'
+import type { ConditionView, EndpointView, StatusView } from '../../src/http/wire/status.ts'
 import { frame, markedTitle } from '../../web/views/frame.ts'
 
 import { view } from '../../web/views/overview.ts'

@@ -1,5 +1,5 @@
-import type { IncidentSummaryView } from '../../src/http/wire-incidents.ts'
-import type { EndpointView, LivenessView, NetworkView, StatusView, VantageView } from '../../src/http/wire-status.ts'
+import type { IncidentSummaryView } from '../../src/http/wire/incidents.ts'
+import type { EndpointView, LivenessView, NetworkView, StatusView, VantageView } from '../../src/http/wire/status.ts'
 
 const NOTHING = { ratio: null, coverage: 0, fresh: null }
 

@@ -1,4 +1,4 @@
-import type { BlockWitnessView, ShardBlocksView } from '../../src/http/wire-blocks.ts'
+import type { BlockWitnessView, ShardBlocksView } from '../../src/http/wire/blocks.ts'
 
 /** How early each endpoint of a shard had the last blocks. */
 export function arrivalsOf(

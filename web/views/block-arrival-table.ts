@@ -1,4 +1,4 @@
-import type { ShardBlocksView } from '../../src/http/wire-blocks.ts'
+import type { ShardBlocksView } from '../../src/http/wire/blocks.ts'
 import { intervalsOf, median, sinceLastBlock } from './block-arrival-figures.ts'
 import { count } from './format.ts'
 import { html, type TemplateResult } from './lit.ts'

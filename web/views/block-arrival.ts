@@ -1,5 +1,5 @@
-import type { ShardBlocksView } from '../../src/http/wire-blocks.ts'
-import type { EndpointView, NetworkView } from '../../src/http/wire-status.ts'
+import type { ShardBlocksView } from '../../src/http/wire/blocks.ts'
+import type { EndpointView, NetworkView } from '../../src/http/wire/status.ts'
 import {
   type Arrival,
   arrivalsOf,

@@ -1,5 +1,5 @@
-import type { ShardBlocksView } from '../../src/http/wire-blocks.ts'
-import type { EndpointView, NetworkView } from '../../src/http/wire-status.ts'
+import type { ShardBlocksView } from '../../src/http/wire/blocks.ts'
+import type { EndpointView, NetworkView } from '../../src/http/wire/status.ts'
 import { disputedAt, verdictAt } from './block-arrival-figures.ts'
 import { type Explored, inExplorer } from './explorer.ts'
 import { count } from './format.ts'

@@ -1,5 +1,5 @@
-import type { BlocksView } from '../../src/http/wire-blocks.ts'
-import type { NetworkView } from '../../src/http/wire-status.ts'
+import type { BlocksView } from '../../src/http/wire/blocks.ts'
+import type { NetworkView } from '../../src/http/wire/status.ts'
 import { sinceLastBlock } from './block-arrival-figures.ts'
 import { shardName } from './endpoint-row.ts'
 import { duration, since, unbroken } from './format.ts'

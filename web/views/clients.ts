@@ -1,4 +1,4 @@
-import type { ClientView, EndpointView } from '../../src/http/wire-status.ts'
+import type { ClientView, EndpointView } from '../../src/http/wire/status.ts'
 import { html, nothing, type TemplateResult } from './lit.ts'
 import { endpointMark } from './mark.ts'
 import { endpointPath } from './route.ts'

@@ -1,4 +1,4 @@
-import type { DaysView, StripView } from '../../src/http/wire-history.ts'
+import type { DaysView, StripView } from '../../src/http/wire/history.ts'
 import { duration } from './format.ts'
 import { html, svg, type TemplateResult } from './lit.ts'
 import { concerns } from './model.ts'

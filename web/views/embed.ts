@@ -1,5 +1,5 @@
-import type { DaysView } from '../../src/http/wire-history.ts'
-import type { NetworkView } from '../../src/http/wire-status.ts'
+import type { DaysView } from '../../src/http/wire/history.ts'
+import type { NetworkView } from '../../src/http/wire/status.ts'
 import { dayBars, knownDays } from './day-bars.ts'
 import { moment } from './format.ts'
 import { html, nothing, type TemplateResult } from './lit.ts'

@@ -1,5 +1,5 @@
-import type { RulesView } from '../../src/http/wire-history.ts'
-import type { IncidentSummaryView } from '../../src/http/wire-incidents.ts'
+import type { RulesView } from '../../src/http/wire/history.ts'
+import type { IncidentSummaryView } from '../../src/http/wire/incidents.ts'
 import { count, duration, latency, unbroken, type Zone } from './format.ts'
 import { incidentSentence, incidentTime } from './incident-sentence.ts'
 import { html, nothing, type TemplateResult } from './lit.ts'

@@ -1,4 +1,4 @@
-import type { HistoryBucketView, PollView, RulesView } from '../../src/http/wire-history.ts'
+import type { HistoryBucketView, PollView, RulesView } from '../../src/http/wire/history.ts'
 import type { Band, Chart, ChartGroup, Moment, Series } from './chart-group.ts'
 import type { Zone } from './format.ts'
 import { grafanaPath } from './grafana.ts'

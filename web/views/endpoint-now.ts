@@ -1,5 +1,5 @@
-import type { RulesView } from '../../src/http/wire-history.ts'
-import type { EndpointView, LivenessView, NetworkView, NodeCheckView } from '../../src/http/wire-status.ts'
+import type { RulesView } from '../../src/http/wire/history.ts'
+import type { EndpointView, LivenessView, NetworkView, NodeCheckView } from '../../src/http/wire/status.ts'
 import { headsNow, shardName, ticking } from './endpoint-row.ts'
 import { type Explored, inExplorer } from './explorer.ts'
 import { age, count, duration, latency, unbroken, type Zone } from './format.ts'

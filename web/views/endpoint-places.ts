@@ -1,4 +1,4 @@
-import type { EndpointView, NetworkView, VantageView } from '../../src/http/wire-status.ts'
+import type { EndpointView, NetworkView, VantageView } from '../../src/http/wire/status.ts'
 import { shardName, ticking } from './endpoint-row.ts'
 import { count, latency, unbroken, type Zone } from './format.ts'
 import { html, nothing, type TemplateResult } from './lit.ts'

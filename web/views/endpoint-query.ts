@@ -1,4 +1,4 @@
-import type { EndpointView, NetworkView } from '../../src/http/wire-status.ts'
+import type { EndpointView, NetworkView } from '../../src/http/wire/status.ts'
 import { inOrderOf, isAtHead, isHealthy, worstFirst, worstHead } from './model.ts'
 
 /**

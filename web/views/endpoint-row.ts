@@ -1,4 +1,4 @@
-import type { ConditionView, EndpointView, HeadView, NetworkView } from '../../src/http/wire-status.ts'
+import type { ConditionView, EndpointView, HeadView, NetworkView } from '../../src/http/wire/status.ts'
 import { age, count, duration, latency, moment, percent, since, unbroken, type Zone } from './format.ts'
 import { html, nothing, type TemplateResult } from './lit.ts'
 import { endpointMark } from './mark.ts'

@@ -1,5 +1,5 @@
-import type { IncidentSummaryView } from '../../src/http/wire-incidents.ts'
-import type { MaintenanceView, StatusView } from '../../src/http/wire-status.ts'
+import type { IncidentSummaryView } from '../../src/http/wire/incidents.ts'
+import type { MaintenanceView, StatusView } from '../../src/http/wire/status.ts'
 import { ticking } from './endpoint-row.ts'
 import { age, moment, unbroken, type Zone } from './format.ts'
 import { countedFrom, incidentSentence, incidentTime, whoseFault } from './incident-sentence.ts'

@@ -1,4 +1,4 @@
-import type { NetworkView } from '../../src/http/wire-status.ts'
+import type { NetworkView } from '../../src/http/wire/status.ts'
 import { html, type TemplateResult } from './lit.ts'
 
 /** Text about a block, linked to the configured block explorer of its network; the text alone without one. */

@@ -1,4 +1,4 @@
-import type { StateView } from '../../src/http/wire-status.ts'
+import type { StateView } from '../../src/http/wire/status.ts'
 import { moment, zoneName } from './format.ts'
 import { html, nothing, type TemplateResult } from './lit.ts'
 import { mark } from './mark.ts'

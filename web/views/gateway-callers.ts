@@ -1,4 +1,4 @@
-import type { GatewayView } from '../../src/http/wire-gateway.ts'
+import type { GatewayView } from '../../src/http/wire/gateway.ts'
 import { count, type Zone } from './format.ts'
 import { html, nothing, type TemplateResult } from './lit.ts'
 import { exactTime } from './when.ts'

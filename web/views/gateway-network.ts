@@ -1,5 +1,5 @@
-import type { GatewayView } from '../../src/http/wire-gateway.ts'
-import type { StatusView } from '../../src/http/wire-status.ts'
+import type { GatewayView } from '../../src/http/wire/gateway.ts'
+import type { StatusView } from '../../src/http/wire/status.ts'
 import { fine } from './figures.ts'
 import { count, latency } from './format.ts'
 import { html, nothing, svg, type TemplateResult } from './lit.ts'

@@ -1,4 +1,4 @@
-import type { GatewayView } from '../../src/http/wire-gateway.ts'
+import type { GatewayView } from '../../src/http/wire/gateway.ts'
 import { ticking } from './endpoint-row.ts'
 import { type Figure, figures, fine } from './figures.ts'
 import { count, percent } from './format.ts'

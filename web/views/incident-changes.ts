@@ -1,4 +1,4 @@
-import type { IncidentView } from '../../src/http/wire-incidents.ts'
+import type { IncidentView } from '../../src/http/wire/incidents.ts'
 import { shardName } from './endpoint-row.ts'
 import { moment, unbroken, type Zone } from './format.ts'
 import { html, nothing, type TemplateResult } from './lit.ts'

@@ -1,5 +1,5 @@
-import type { HistoryBucketView, HistoryView, RulesView } from '../../src/http/wire-history.ts'
-import type { IncidentSummaryView, IncidentView } from '../../src/http/wire-incidents.ts'
+import type { HistoryBucketView, HistoryView, RulesView } from '../../src/http/wire/history.ts'
+import type { IncidentSummaryView, IncidentView } from '../../src/http/wire/incidents.ts'
 import { blocks, count, duration, latency, type Zone } from './format.ts'
 import { grafanaPath } from './grafana.ts'
 import { html, nothing, type TemplateResult } from './lit.ts'

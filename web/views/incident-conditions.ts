@@ -1,4 +1,4 @@
-import type { IncidentConditionView, IncidentSummaryView } from '../../src/http/wire-incidents.ts'
+import type { IncidentConditionView, IncidentSummaryView } from '../../src/http/wire/incidents.ts'
 import { codeLink } from './endpoint-row.ts'
 import { duration, unbroken, type Zone } from './format.ts'
 import { html, nothing, svg, type TemplateResult } from './lit.ts'

@@ -1,4 +1,4 @@
-import type { IncidentListView } from '../../src/http/wire-incidents.ts'
+import type { IncidentListView } from '../../src/http/wire/incidents.ts'
 import type { Zone } from './format.ts'
 import { TIME_RANGES, timeOf } from './incident-query.ts'
 import { html, nothing, repeat, type TemplateResult } from './lit.ts'

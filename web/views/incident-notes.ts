@@ -1,4 +1,4 @@
-import type { IncidentView, NoteView } from '../../src/http/wire-incidents.ts'
+import type { IncidentView, NoteView } from '../../src/http/wire/incidents.ts'
 import type { Zone } from './format.ts'
 import { html, nothing, repeat, type TemplateResult } from './lit.ts'
 import type { Access } from './view.ts'

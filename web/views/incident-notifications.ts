@@ -1,4 +1,4 @@
-import type { IncidentView } from '../../src/http/wire-incidents.ts'
+import type { IncidentView } from '../../src/http/wire/incidents.ts'
 import type { Zone } from './format.ts'
 import { html, nothing, type TemplateResult } from './lit.ts'
 import { pastSilences } from './silences.ts'

@@ -1,4 +1,4 @@
-import type { IncidentSummaryView } from '../../src/http/wire-incidents.ts'
+import type { IncidentSummaryView } from '../../src/http/wire/incidents.ts'
 import { concerns } from './model.ts'
 import type { Route } from './route.ts'
 import { RANGES, spanOf } from './time-range.ts'

@@ -1,5 +1,5 @@
-import type { IncidentConditionView, IncidentSummaryView } from '../../src/http/wire-incidents.ts'
-import type { NetworkView } from '../../src/http/wire-status.ts'
+import type { IncidentConditionView, IncidentSummaryView } from '../../src/http/wire/incidents.ts'
+import type { NetworkView } from '../../src/http/wire/status.ts'
 import { duration } from './format.ts'
 import { atHead } from './model.ts'
 

@@ -1,4 +1,4 @@
-import type { IncidentSummaryView, IncidentView } from '../../src/http/wire-incidents.ts'
+import type { IncidentSummaryView, IncidentView } from '../../src/http/wire/incidents.ts'
 import { asOfNow, maintenanceSection, stateNow } from './events.ts'
 import { unbroken, type Zone } from './format.ts'
 import { incidentChanges } from './incident-changes.ts'

@@ -1,4 +1,4 @@
-import type { IncidentListView, IncidentSummaryView } from '../../src/http/wire-incidents.ts'
+import type { IncidentListView, IncidentSummaryView } from '../../src/http/wire/incidents.ts'
 import { asOfEvents, asOfNow, stateNow, worstIncidentsFirst } from './events.ts'
 import { moment, unbroken, type Zone } from './format.ts'
 import { incidentFilters } from './incident-filters.ts'

@@ -1,4 +1,4 @@
-import type { EndpointView, StateView } from '../../src/http/wire-status.ts'
+import type { EndpointView, StateView } from '../../src/http/wire/status.ts'
 import { html, svg, type TemplateResult } from './lit.ts'
 import { isUnstable, lookOf } from './model.ts'
 import { WORDS } from './words.ts'

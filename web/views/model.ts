@@ -1,5 +1,5 @@
-import type { IncidentSummaryView } from '../../src/http/wire-incidents.ts'
-import type { EndpointView, NetworkView, StateView, StatusEventView, StatusView } from '../../src/http/wire-status.ts'
+import type { IncidentSummaryView } from '../../src/http/wire/incidents.ts'
+import type { EndpointView, NetworkView, StateView, StatusEventView, StatusView } from '../../src/http/wire/status.ts'
 import type { Model } from './view.ts'
 
 /** Merges an event into the status: its networks and endpoints replace those of the same name. */

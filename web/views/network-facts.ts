@@ -1,4 +1,4 @@
-import type { NetworkView } from '../../src/http/wire-status.ts'
+import type { NetworkView } from '../../src/http/wire/status.ts'
 import { shardName, ticking } from './endpoint-row.ts'
 import { count } from './format.ts'
 import { html, nothing, type TemplateResult } from './lit.ts'

@@ -1,5 +1,5 @@
-import type { ChannelView, DeliveryView, NotificationsView } from '../../src/http/wire-notifications.ts'
-import type { SilenceView } from '../../src/http/wire-silences.ts'
+import type { ChannelView, DeliveryView, NotificationsView } from '../../src/http/wire/notifications.ts'
+import type { SilenceView } from '../../src/http/wire/silences.ts'
 import { count, type Zone } from './format.ts'
 import { html, nothing, type TemplateResult } from './lit.ts'
 import { mark } from './mark.ts'

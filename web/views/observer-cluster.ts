@@ -1,4 +1,4 @@
-import type { ClusterDetailsView } from '../../src/http/wire-cluster.ts'
+import type { ClusterDetailsView } from '../../src/http/wire/cluster.ts'
 import { ticking } from './endpoint-row.ts'
 import { figures, fine } from './figures.ts'
 import { age, count, type Zone } from './format.ts'

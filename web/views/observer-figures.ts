@@ -1,4 +1,4 @@
-import type { OwnHealthView } from '../../src/http/wire-own-health.ts'
+import type { OwnHealthView } from '../../src/http/wire/own-health.ts'
 import { ticking } from './endpoint-row.ts'
 import { bytes, type Figure, figures, fine } from './figures.ts'
 import { count, type Zone } from './format.ts'

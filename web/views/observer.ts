@@ -1,4 +1,4 @@
-import type { OwnEventView, OwnHealthView } from '../../src/http/wire-own-health.ts'
+import type { OwnEventView, OwnHealthView } from '../../src/http/wire/own-health.ts'
 import { ticking } from './endpoint-row.ts'
 import { bytes, fine } from './figures.ts'
 import { count, duration } from './format.ts'

@@ -1,5 +1,5 @@
-import type { DaysView, StripsView, StripView } from '../../src/http/wire-history.ts'
-import type { EndpointView, NetworkView, StateView, StatusView } from '../../src/http/wire-status.ts'
+import type { DaysView, StripsView, StripView } from '../../src/http/wire/history.ts'
+import type { EndpointView, NetworkView, StateView, StatusView } from '../../src/http/wire/status.ts'
 import { endpointRow } from './endpoint-row.ts'
 import { moment, unbroken } from './format.ts'
 import { guard, html, nothing, repeat, type TemplateResult } from './lit.ts'

@@ -1,5 +1,5 @@
-import type { RoutingView } from '../../src/http/wire-gateway.ts'
-import type { EndpointView } from '../../src/http/wire-status.ts'
+import type { RoutingView } from '../../src/http/wire/gateway.ts'
+import type { EndpointView } from '../../src/http/wire/status.ts'
 import { latency, unbroken } from './format.ts'
 import { html, nothing, type TemplateResult } from './lit.ts'
 import { endpointMark, mark } from './mark.ts'

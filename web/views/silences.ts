@@ -1,5 +1,5 @@
-import type { SilenceView } from '../../src/http/wire-silences.ts'
-import type { NetworkView } from '../../src/http/wire-status.ts'
+import type { SilenceView } from '../../src/http/wire/silences.ts'
+import type { NetworkView } from '../../src/http/wire/status.ts'
 import type { Zone } from './format.ts'
 import { html, nothing, repeat, type TemplateResult } from './lit.ts'
 import { endpointPath, networkPath } from './route.ts'

@@ -1,4 +1,4 @@
-import type { StateView } from '../../src/http/wire-status.ts'
+import type { StateView } from '../../src/http/wire/status.ts'
 import { duration, type Zone } from './format.ts'
 import { html, nothing, svg, type TemplateResult } from './lit.ts'
 import { LETTERS, word } from './strip.ts'

@@ -1,5 +1,5 @@
-import type { StripView } from '../../src/http/wire-history.ts'
-import type { StateView } from '../../src/http/wire-status.ts'
+import type { StripView } from '../../src/http/wire/history.ts'
+import type { StateView } from '../../src/http/wire/status.ts'
 import { duration, latency, type Zone } from './format.ts'
 import { BEFORE, LETTERS, STRIP, word } from './strip.ts'
 import type { StripSpan } from './strip-span.ts'

@@ -1,4 +1,4 @@
-import type { StripsView } from '../../src/http/wire-history.ts'
+import type { StripsView } from '../../src/http/wire/history.ts'
 import { age } from './format.ts'
 
 /** The time range of strips. */

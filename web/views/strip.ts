@@ -1,5 +1,5 @@
-import type { StripView } from '../../src/http/wire-history.ts'
-import type { StateView } from '../../src/http/wire-status.ts'
+import type { StripView } from '../../src/http/wire/history.ts'
+import type { StateView } from '../../src/http/wire/status.ts'
 import { blocks, duration } from './format.ts'
 import { html, nothing, svg, type TemplateResult } from './lit.ts'
 import { type StripSpan, stripHours } from './strip-span.ts'

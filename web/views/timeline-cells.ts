@@ -1,5 +1,5 @@
-import type { HistoryBucketView, StripsView } from '../../src/http/wire-history.ts'
-import type { StateView } from '../../src/http/wire-status.ts'
+import type { HistoryBucketView, StripsView } from '../../src/http/wire/history.ts'
+import type { StateView } from '../../src/http/wire/status.ts'
 import { duration, latency, type Zone } from './format.ts'
 import { BEFORE, cellsIn, LETTERS, STRIP, word } from './strip.ts'
 import type { Span } from './time-range.ts'

@@ -1,5 +1,5 @@
-import type { IncidentSummaryView } from '../../src/http/wire-incidents.ts'
-import type { StateView } from '../../src/http/wire-status.ts'
+import type { IncidentSummaryView } from '../../src/http/wire/incidents.ts'
+import type { StateView } from '../../src/http/wire/status.ts'
 import type { ChartGroup } from './chart-group.ts'
 import { html, nothing, svg, type TemplateResult } from './lit.ts'
 import { incidentPath } from './route.ts'

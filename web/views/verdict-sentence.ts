@@ -1,4 +1,4 @@
-import type { EndpointView, NetworkView, StatusView } from '../../src/http/wire-status.ts'
+import type { EndpointView, NetworkView, StatusView } from '../../src/http/wire/status.ts'
 import { moment, type Zone } from './format.ts'
 import { isTroubled, isUnhealthy, isUnstable, networksWorstFirst, tally } from './model.ts'
 

@@ -1,5 +1,5 @@
-import type { StripView } from '../../src/http/wire-history.ts'
-import type { EndpointView, NetworkView, StatusView } from '../../src/http/wire-status.ts'
+import type { StripView } from '../../src/http/wire/history.ts'
+import type { EndpointView, NetworkView, StatusView } from '../../src/http/wire/status.ts'
 import { isWanted, labelsOf } from './endpoint-query.ts'
 import { codeLink, headsNow, ticking } from './endpoint-row.ts'
 import { blocks, count, latency, unbroken, type Zone } from './format.ts'

@@ -1,4 +1,4 @@
-import type { IncidentChangeView, IncidentSummaryView } from '../../src/http/wire-incidents.ts'
+import type { IncidentChangeView, IncidentSummaryView } from '../../src/http/wire/incidents.ts'
 import { blocks, count, duration, latency } from './format.ts'
 
 /** Labels and sentences of the incident list and the incident page. */

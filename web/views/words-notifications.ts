@@ -1,4 +1,4 @@
-import type { DeliveryView, IncidentNotificationView } from '../../src/http/wire-notifications.ts'
+import type { DeliveryView, IncidentNotificationView } from '../../src/http/wire/notifications.ts'
 import { count, duration } from './format.ts'
 
 /** Labels and sentences of the notifications page, and of what an incident's page says of them. */

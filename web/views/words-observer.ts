@@ -1,4 +1,4 @@
-import type { OwnEventView } from '../../src/http/wire-own-health.ts'
+import type { OwnEventView } from '../../src/http/wire/own-health.ts'
 import { count } from './format.ts'
 
 /** Labels and sentences of the observer page, which shows Heartline's own health. */

@@ -1,4 +1,4 @@
-import type { StateView } from '../../src/http/wire-status.ts'
+import type { StateView } from '../../src/http/wire/status.ts'
 
 /** What the gateway and the network page say about the routing order. */
 export const ROUTING_WORDS = {

@@ -1,4 +1,4 @@
-import type { IncidentConditionView } from '../../src/http/wire-incidents.ts'
+import type { IncidentConditionView } from '../../src/http/wire/incidents.ts'
 
 /** The first thing to do about a condition; its runbook has the rest. */
 export const NEXT_STEPS: Readonly<Record<IncidentConditionView['code'], string>> = {

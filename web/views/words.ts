@@ -1,4 +1,4 @@
-import type { NetworkView, StateView, StatusView } from '../../src/http/wire-status.ts'
+import type { NetworkView, StateView, StatusView } from '../../src/http/wire/status.ts'
 import { duration } from './format.ts'
 import type { Filter, Settings } from './view.ts'
 
