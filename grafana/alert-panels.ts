@@ -19,7 +19,7 @@ const ALERT_PANELS: Readonly<Record<string, readonly [DashboardName, string]>> =
   HeartlineEndpointForked: ['endpoint', 'Conditions'],
   HeartlineWrongNetwork: ['endpoint', 'Conditions'],
   HeartlineNodeUnhealthy: ['endpoint', 'Conditions'],
-  HeartlineNodeCheckFailing: ['endpoint', 'Consecutive failures of the node’s own checks'],
+  HeartlineNodeCheckFailing: ['endpoint', 'Consecutive failures of a liveness check'],
   HeartlineHeartbeatStale: ['endpoint', 'Heartbeat lag'],
   HeartlineNodeSyncing: ['endpoint', 'Blocks to sync'],
   HeartlineFewPeers: ['endpoint', 'Peers'],

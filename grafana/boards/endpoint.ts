@@ -177,7 +177,7 @@ export const ENDPOINT: Board = {
       ],
     }),
     graph({
-      title: 'Consecutive failures of the node’s own checks',
+      title: 'Consecutive failures of a liveness check',
       description: 'Consecutive failures of the checks that the node runs on itself, with the threshold for failing.',
       unit: 'none',
       width: 8,

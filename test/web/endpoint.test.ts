@@ -381,11 +381,11 @@ describe('an endpoint', () => {
 
     expect(calm.page.querySelector('[data-chart=lag]')).toBeNull()
     expect(textsOf(calm.page, '.history > .note')).toEqual([
-      'Lag: 0 in this time range. Consecutive failures of the node’s own checks: 0 in this time range.',
+      'Lag: 0 in this time range. Consecutive failures of a liveness check: 0 in this time range.',
     ])
     expect(behind.page.querySelector('[data-chart=lag]')).not.toBeNull()
     expect(textsOf(behind.page, '.history > .note')).toEqual([
-      'Consecutive failures of the node’s own checks: 0 in this time range.',
+      'Consecutive failures of a liveness check: 0 in this time range.',
     ])
   })
 

@@ -70,7 +70,7 @@ export const ENDPOINT = {
     lag: 'Lag',
     height: 'Height',
     beat: 'Heartbeat lag',
-    failures: 'Consecutive failures of the node’s own checks',
+    failures: 'Consecutive failures of a liveness check',
   },
   series: {
     p50: 'p50',
