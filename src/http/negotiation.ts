@@ -44,7 +44,8 @@ export type Encoding = 'br' | 'gzip'
 export function sendKnown({ headers }: FastifyRequest, reply: FastifyReply, etag: string): FastifyReply | null {
   reply.header('etag', etag)
   const given = headers['if-none-match']
-  const isKnown = given?.split(',').some((one) => one.trim().replace(/^W\//, '') === etag || one.trim() === '*')
+  const strong = (tag: string) => tag.trim().replace(/^W\//, '')
+  const isKnown = given?.split(',').some((one) => strong(one) === strong(etag) || one.trim() === '*')
   return isKnown ? reply.code(304).send() : null
 }
 
@@ -52,13 +53,17 @@ export function tagOf(body: string): string {
   return `"${createHash('sha256').update(body).digest('base64url').slice(0, 22)}"`
 }
 
-/** Sends the JSON with its tag, or 304 to a client that has it. */
+/** Sends the JSON with its tag, or 304 to a client that has it. The tag is weak: it is the same for every encoding. */
 export function sendTagged(
   request: FastifyRequest,
   reply: FastifyReply,
   { body, etag }: { readonly body: string | CompressibleText; readonly etag: string },
 ): Promise<FastifyReply> | FastifyReply {
-  return sendKnown(request, reply, etag) ?? sendCompressed(request, reply.type('application/json; charset=utf-8'), body)
+  addVary(reply, 'Accept-Encoding')
+  return (
+    sendKnown(request, reply, `W/${etag}`) ??
+    sendCompressed(request, reply.type('application/json; charset=utf-8'), body)
+  )
 }
 
 export async function sendCompressed(
@@ -113,7 +118,8 @@ export interface CompressibleText {
 
 export function addVary(reply: FastifyReply, header: string): void {
   const before = reply.getHeader('vary')
-  reply.header('vary', typeof before === 'string' ? `${before}, ${header}` : header)
+  if (typeof before !== 'string') reply.header('vary', header)
+  else if (!before.split(', ').includes(header)) reply.header('vary', `${before}, ${header}`)
 }
 
 /** The one that is preferred first. */

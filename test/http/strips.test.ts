@@ -257,4 +257,14 @@ describe('/api/v1/strips', () => {
     expect(headers.vary).toContain('Accept-Encoding')
     expect(rawPayload.length).toBeLessThan(800)
   })
+
+  test('has a weak tag, because every encoding has the same, and varies where nothing changed, too', async () => {
+    const { server } = setUp({ store: storeOf(() => ({})) })
+    const { headers } = await server.inject('/api/v1/strips')
+    const known = await server.inject({ url: '/api/v1/strips', headers: { 'if-none-match': headers.etag } })
+
+    expect(headers.etag).toMatch(/^W\/"[^"]+"$/)
+    expect([known.statusCode, known.headers.etag, known.headers.vary]).toEqual([304, headers.etag, headers.vary])
+    expect(headers.vary).toBe('Accept-Encoding')
+  })
 })
