@@ -23,19 +23,22 @@ function* shardHead(target: ChainTarget, shard: Shard, memory: ChainMemory): Con
   const nonce = readNonce(readData(yield get(`/network/status${part}`)))
   if (!nonce.ok) return nonce
   const newest = yield* blockByNonce(part, nonce.value, shard)
-  // The status may be one block ahead of the block store, and a missing block is reported as an internal issue.
-  const isMissing = !newest.ok && newest.failure.kind === 'rpc' && nonce.value > 0
-  const found = isMissing ? yield* blockByNonce(part, nonce.value - 1, shard) : newest
+  // The status may be one block ahead of the block store.
+  const found = isMissing(newest) && nonce.value > 0 ? yield* blockByNonce(part, nonce.value - 1, shard) : newest
   if (!found.ok || memory.seenHashes?.get(shard) === found.value.hash) return found
-  const { hash, height } = found.value
-  const again = readBlock(readData(yield get(`/block${part}/by-hash/${hash}`)), shard)
-  if (!again.ok) return again
-  if (again.value.hash !== hash || again.value.height !== height) {
-    return malformed('the block by hash is another block than by nonce')
-  }
+  const { height, hash, parentHash } = found.value
+  const same = yield* blockByHash(part, hash, height, shard)
+  // A pool may send this request to a node that is one block behind the one that had the block by nonce.
+  const head = isMissing(same) && height > 0 ? yield* blockByHash(part, parentHash, height - 1, shard) : same
+  if (!head.ok) return head
   memory.seenHashes ??= new Map()
-  memory.seenHashes.set(shard, hash)
-  return found
+  memory.seenHashes.set(shard, head.value.hash)
+  return head
+}
+
+/** A missing block is reported as an internal issue. */
+function isMissing(block: Reading<Head>): boolean {
+  return !block.ok && block.failure.kind === 'rpc'
 }
 
 function* shardBlockHash(target: ChainTarget, shard: Shard, height: number): Conversation<string | null> {
@@ -48,6 +51,14 @@ function* shardBlockHash(target: ChainTarget, shard: Shard, height: number): Con
 function* blockByNonce(part: string, nonce: number, shard: Shard): Conversation<Head> {
   const block = readBlock(readData(yield get(`/block${part}/by-nonce/${nonce}`)), shard)
   if (block.ok && block.value.height !== nonce) return malformed('nonce is not the requested one')
+  return block
+}
+
+function* blockByHash(part: string, hash: string, height: number, shard: Shard): Conversation<Head> {
+  const block = readBlock(readData(yield get(`/block${part}/by-hash/${hash}`)), shard)
+  if (block.ok && (block.value.hash !== hash || block.value.height !== height)) {
+    return malformed('the block by hash is another block than by nonce')
+  }
   return block
 }
 

@@ -7,6 +7,7 @@ import { failureOf, recorded, type Scripted, TARGET, talk, valueOf } from './sup
 const STATUS = recorded('multiversx/network-status')
 const BLOCK = recorded('multiversx/block')
 const NOT_FOUND: Scripted = { body: recorded('multiversx/error-block-not-found'), status: 500 }
+const PARENT = '1f0e9d8c7b6a59483726150403f2e1d0cfbeadbcadbecfd0e1f2031425364758'
 const HASH = '8e1c4ff0d3b2a59687706f5e4d3c2b1a0918273645546372819fa0b1c2d3e4f5'
 
 function ask(script: readonly Scripted[], memory = newChainMemory(), kind: 'proxy' | 'observer' = 'proxy') {
@@ -25,7 +26,7 @@ describe('the head of a shard', () => {
     expect(valueOf(conversation)).toEqual({
       height: 25_834_010,
       hash: HASH,
-      parentHash: '1f0e9d8c7b6a59483726150403f2e1d0cfbeadbcadbecfd0e1f2031425364758',
+      parentHash: PARENT,
       timestamp: 1_763_817_198_600,
     })
     expect(conversation.requests).toEqual([
@@ -67,6 +68,21 @@ describe('the head of a shard', () => {
       code: 'internal_issue',
       message: 'sending request error, getting block failed: key not found',
     })
+  })
+
+  test('is its parent, while another node of the pool answers by hash and has not the block yet', () => {
+    const before = blockWith({ nonce: 25_834_009, hash: PARENT })
+    const memory = newChainMemory()
+
+    const conversation = ask([{ body: STATUS }, { body: BLOCK }, NOT_FOUND, before], memory)
+
+    expect(valueOf(conversation)).toMatchObject({ height: 25_834_009, hash: PARENT })
+    expect(conversation.requests[3]?.path).toBe(`/block/1/by-hash/${PARENT}`)
+    expect(memory.seenHashes?.get(1)).toBe(PARENT)
+  })
+
+  test('is not known where its parent is not found by hash either', () => {
+    expect(failureOf(ask([{ body: STATUS }, { body: BLOCK }, NOT_FOUND, NOT_FOUND]))).toMatchObject({ kind: 'rpc' })
   })
 
   test('may be the genesis block, which leaves out its time and its parent', () => {
