@@ -8,7 +8,7 @@ import type { NetworkFork } from '../core/verdict/network-chains.ts'
 import type { NetworkView } from '../core/verdict/network-view.ts'
 import type { BoardEntry } from '../state/board.ts'
 
-/** A halt of the whole chain, as an incident says it. */
+/** A halt of the whole chain, or of some of its shards, as an incident says it. */
 export function haltEvent(
   halts: Halts,
   heard: readonly BoardEntry[],
@@ -17,13 +17,15 @@ export function haltEvent(
 ): NetworkEvent {
   const shards = numbered(halts.map(({ shard }) => shard))
   const where = shards === undefined ? '' : ` on ${shards.map(shardName).join(', ')},`
-  const spans = heard.map((entry) => spanAt(entry.maintenance, now))
+  const isHalted = ({ shard }: { readonly shard: Shard }) => halts.some((halt) => halt.shard === shard)
+  const halted = heard.filter(({ health }) => health.heads.some(isHalted))
+  const spans = halted.map((entry) => spanAt(entry.maintenance, now))
   return {
     ...ofWholeNetwork('halted', open),
     since: Math.min(...halts.map((halt) => halt.since)),
-    message: `no new block${where} on any of ${heard.length} endpoints`,
+    message: `no new block${where} on any of ${halted.length} endpoints`,
     shards,
-    affected: heard.map(({ health }) => health.endpoint.name).sort(),
+    affected: halted.map(({ health }) => health.endpoint.name).sort(),
     maintained: spans.includes(null) ? null : commonSpan(spans),
   }
 }

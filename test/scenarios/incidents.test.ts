@@ -578,6 +578,21 @@ describe('an event of one shard', () => {
     expect(second.incidents()).toHaveLength(1)
   })
 
+  test('of a chain that has halted names only the endpoints of its shard', async () => {
+    const observers: StageNetwork = {
+      ...SHARDED,
+      endpoints: ['a', 'b', { name: 'observer-0', shards: [0] }, { name: 'observer-1', shards: [1] }],
+    }
+    const stage = await wellFor(5 * MINUTE, createStage({ networks: [observers] }))
+    const stuckAt = stage.height('multiversx')
+    for (const name of ['a', 'b', 'observer-1']) stage.set(key(name), { shard: 1, stuckAt })
+    await stage.pass(10 * MINUTE)
+
+    const halted = only(stage.open())
+    expect(halted.affected).toEqual(['a', 'b', 'observer-1'])
+    expect(halted.conditions[0]?.message).toBe('no new block on shard 1, on any of 3 endpoints')
+  })
+
   test('names all shards that it is about, once others halt too', async () => {
     const stage = await sharded()
     const stuckAt = stage.height('multiversx')
