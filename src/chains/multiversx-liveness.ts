@@ -57,12 +57,21 @@ function readMember(answer: NodeAnswer, member: 'metrics' | 'status'): Reading<J
   return isObject(metrics) ? { ok: true, value: metrics } : malformed(`data.${member} is not an object`)
 }
 
+/**
+ * A node says for a whole round that it is syncing if one block is late. MultiversX's proxy counts one that has all but
+ * nine blocks as synced (process/baseProcessor.go), and so does this.
+ */
+const FEWEST_TO_SYNC = 10
+
 /** `null` if the node does not tell. */
 function syncOf({ erd_is_syncing: flag, erd_nonce, erd_probable_highest_nonce }: JsonObject): SyncReport | null {
-  const isSyncing = flag === 1 || flag === true ? true : flag === 0 || flag === false ? false : null
-  if (isSyncing === null) return null
+  if (flag === 0 || flag === false) return { isSyncing: false, remainingBlocks: null }
+  if (flag !== 1 && flag !== true) return null
   const nonce = safeCount(erd_nonce)
   const highest = safeCount(erd_probable_highest_nonce)
-  const isKnown = isSyncing && nonce !== null && highest !== null && highest > nonce
-  return { isSyncing, remainingBlocks: isKnown ? highest - nonce : null }
+  // Both are 0 while it starts.
+  const remaining = nonce === null || highest === null || highest === 0 ? null : highest - nonce
+  if (remaining === null) return { isSyncing: true, remainingBlocks: null }
+  const isSyncing = remaining >= FEWEST_TO_SYNC
+  return { isSyncing, remainingBlocks: isSyncing ? remaining : null }
 }

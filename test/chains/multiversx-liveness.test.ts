@@ -34,6 +34,27 @@ test('a syncing observer tells the blocks to go', () => {
   })
 })
 
+test.each([
+  [99, 100, false],
+  [100, 100, false],
+  [101, 100, false],
+  [91, 100, false],
+  [90, 100, true],
+  [0, 0, true],
+])('an observer at %i of %i that says it is syncing: %s', (erd_nonce, erd_probable_highest_nonce, isSyncing) => {
+  const metrics = { erd_is_syncing: 1, erd_nonce, erd_probable_highest_nonce, erd_num_connected_peers: 50 }
+
+  const liveness = valueOf(ask([{ body: { data: { metrics }, error: '', code: 'successful' } }]))
+
+  expect(liveness).toMatchObject({ healthy: !isSyncing, report: { sync: { isSyncing } } })
+})
+
+test('an observer that says it is syncing, and not at which height, is', () => {
+  const body = { data: { metrics: { erd_is_syncing: 1 } }, error: '', code: 'successful' }
+
+  expect(valueOf(ask([{ body }])).report?.sync).toEqual({ isSyncing: true, remainingBlocks: null })
+})
+
 test('a proxy tells nothing about itself: Heartline requests the status of a shard', () => {
   const { requests, ...talk } = ask([recordedAs('network-status')], TARGET)
 
