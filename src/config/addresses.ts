@@ -65,6 +65,15 @@ export const nodeUrl = textual(NODE_URL_EXPECTED, 'url (secret)', URL_PATTERN, (
   return url === undefined ? undefined : new Secret(url)
 })
 
+export function isHttps(url: Secret | undefined): boolean {
+  return url !== undefined && /^https:/i.test(url.reveal())
+}
+
+/** Wallets are given the URL of an Avalanche node with the path that `rpc_path` appends. */
+export function endsWithChainPath(url: Secret | undefined): boolean {
+  return url !== undefined && /\/ext\/bc\/[^/?]+\/rpc\/?(?:\?|$)/.test(url.reveal())
+}
+
 /** Parameters such as `sslmode` are allowed; whether they are right is known when the database is opened. */
 export const databaseUrl = textual(
   'a URL such as postgres://USER:PASSWORD@HOST:5432/DATABASE',

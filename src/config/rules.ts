@@ -1,6 +1,5 @@
 import { locationOf } from '../core/host-location.ts'
-import type { Secret } from '../secret.ts'
-import type { Listen } from './addresses.ts'
+import { endsWithChainPath, isHttps, type Listen } from './addresses.ts'
 import { DERIVED_DEFAULTS } from './defaults.ts'
 import { notifyRules } from './notify-rules.ts'
 import { formatPath, type Path, type Problem } from './problem.ts'
@@ -152,10 +151,6 @@ function networkRules(network: NetworkDraft, path: Path, report: Report): void {
   })
 }
 
-function isHttps(url: Secret | undefined): boolean {
-  return url !== undefined && /^https:/i.test(url.reveal())
-}
-
 function thresholdRules(network: NetworkDraft, path: Path, { complain, warn }: Report): void {
   const { block_time: blockTime, thresholds } = network
   const { stall, lag_blocks: lag, lag_recover_blocks: recover, lag_blocks_down: down } = thresholds ?? {}
@@ -179,6 +174,9 @@ function endpointRules(endpoint: EndpointDraft, network: NetworkDraft, path: Pat
       complain([...path, 'beacon_url'], 'needs the check liveness, which is not among the checks')
   }
   headerRules(endpoint, path, report)
+  if (family === 'avalanche' && endpoint.rpc_path !== '/' && endsWithChainPath(endpoint.url)) {
+    report.warn([...path, 'url'], 'ends with /ext/bc/…/rpc, which rpc_path appends: expected the URL before it')
+  }
   if (family === 'multiversx') return multiversxRules(endpoint, network, path, report)
   if (endpoint.kind !== undefined) complain([...path, 'kind'], 'only multiversx has kinds of endpoints')
   if (endpoint.shard !== undefined) complain([...path, 'shard'], 'only multiversx has shards')

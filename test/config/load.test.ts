@@ -474,6 +474,20 @@ describe('warnings', () => {
     expect(warningsOf({ thresholds: { stall: '1s' } })).toEqual([])
   })
 
+  test('the path of a chain in the URL of an avalanche endpoint is said, unless it gets no other path', () => {
+    const warningsOf = (own: object) =>
+      valid(configFromObject(minimal({ network: { family: 'avalanche' }, own }), '/', {})).warnings
+    const warning = {
+      path: 'networks[0].endpoints[0].url',
+      message: 'ends with /ext/bc/…/rpc, which rpc_path appends: expected the URL before it',
+    }
+
+    expect(warningsOf({ url: 'https://rpc.example.org/KEY/ext/bc/C/rpc' })).toEqual([warning])
+    expect(warningsOf({ url: 'https://rpc.example.org/ext/bc/C/rpc/', rpc_path: '/ext/bc/C/rpc' })).toEqual([warning])
+    expect(warningsOf({ url: 'https://rpc.example.org/ext/bc/C/rpc', rpc_path: '/' })).toEqual([])
+    expect(warningsOf({ url: 'https://rpc.example.org/KEY' })).toEqual([])
+  })
+
   test('a channel or heartbeat without TLS is said, except on loopback, and a webhook without a secret', () => {
     const channels = [
       { name: 'a', type: 'alertmanager', urls: ['http://127.0.0.1:9093', 'http://am.example.org:9093'] },
