@@ -94,7 +94,14 @@ const thresholds = section('Limits of the verdict rules.', {
     )
     .prefault(3),
   min_peers: s
-    .whole({ description: 'A node that reports fewer peers has `few-peers`; 0 for a node that needs none.' }, 0, 1e6)
+    .whole(
+      {
+        description:
+          'A node that reports fewer peers has `few-peers` (ethereum, multiversx); 0 for a node that needs none.',
+      },
+      0,
+      1e6,
+    )
     .prefault(1),
   latency: s.duration({ description: 'A poll slower than this is `slow`.' }).prefault('2s'),
   clock_skew: s
