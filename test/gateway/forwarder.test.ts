@@ -826,6 +826,24 @@ describe('multiversx', () => {
     expect(tips.get('wallet', 'multiversx', 1, 'latest')).toBe(1005)
   })
 
+  test('what only a proxy has, or a shard that no endpoint has, is refused with this reason', async () => {
+    const zero = await startBareNode(sayStatus(200, `{"data":{"status":{"erd_nonce":7}},${CODE}`))
+    const { ask } = await setting({ zero }, { network: MX, endpoints: { zero: { kind: 'observer', shards: [0] } } })
+
+    const account = {
+      operation: { name: 'other', need: { kind: 'any' }, isRead: true, absenceIsDoubtful: false },
+      to: { kind: 'path', path: '/address/erd1', singleShardPath: null },
+      call: null,
+    } as const
+
+    expect(await ask(account)).toMatchObject({
+      rejection: { kind: 'no-endpoint', message: 'no proxy of this network is usable, and observers lack this route' },
+    })
+    expect(await ask(STATUS)).toMatchObject({
+      rejection: { kind: 'no-endpoint', message: 'no endpoint of this network is usable for shard 1' },
+    })
+  })
+
   test.each(['', '"erd_nonce":"1005"', '"erd_nonce":-5'])(
     'a status without a nonce (%s) is a failed attempt',
     async (member) => {

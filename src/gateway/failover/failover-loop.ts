@@ -9,7 +9,7 @@ import {
 import type { Reply, UpstreamRequest } from '../upstream-request.ts'
 import { type Attempt, attemptOn, outcomeOf } from './attempt.ts'
 import { HeightGuard, type HeightGuardDeps } from './height-guard.ts'
-import { failureReply, type NodeAnswer, passOn, replyInstead, TOO_SHORT_MS } from './reply.ts'
+import { failureReply, type NodeAnswer, needsProxy, passOn, replyInstead, TOO_SHORT_MS } from './reply.ts'
 import type { RankedUpstream, Upstream } from './upstream.ts'
 import type { UpstreamNetwork } from './upstream-registry.ts'
 import type { SelectionCriteria } from './upstream-selector.ts'
@@ -83,7 +83,7 @@ export class FailoverLoop {
       minHeight: this.#heights.lowest,
       method: call?.method ?? null,
       tried: this.#tried,
-      proxiesOnly: needsProxy(this.#request),
+      proxiesOnly: needsProxy(this.#request.to),
       needsImprovement: this.#hasAnswer && !isNewRound,
       includeBehind: this.#heights.includesBehind,
       requiresHeight: this.#heights.requiresHeight,
@@ -191,7 +191,7 @@ export class FailoverLoop {
       waitedForConnections: this.#attempts > 0 && this.#connected === 0,
       leftMs: this.#request.deadlineAt - this.#deps.clock.monotonic(),
       rateLimitedForMs: () =>
-        this.#network.selector.rateLimitedForMs({ need, isRead, proxiesOnly: needsProxy(this.#request) }),
+        this.#network.selector.rateLimitedForMs({ need, isRead, proxiesOnly: needsProxy(this.#request.to) }),
     })
   }
 }
@@ -215,11 +215,6 @@ class Fallback {
     if (this.answer === null || (isAbsence && this.absences === 0)) this.answer = answer
     if (isAbsence) this.absences++
   }
-}
-
-/** Whether the path exists on proxies only. */
-function needsProxy({ to }: UpstreamRequest): boolean {
-  return to.kind === 'path' && to.singleShardPath === null
 }
 
 /** A node that has not answered by then hangs. The share leaves time for another endpoint if the deadline is short. */

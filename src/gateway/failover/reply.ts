@@ -1,7 +1,15 @@
 import { describeFailure, type Failure } from '../../core/failure.ts'
+import { type Shard, shardName } from '../../core/network.ts'
+import { shardOf } from '../../core/routing/operation.ts'
 import type { RejectionReason } from '../../core/routing/request-outcome.ts'
 import { type GatewayError, gatewayError, OVERLOADED } from '../errors.ts'
-import { NOT_FORWARDED, type NodeReply, type Reply, type UpstreamRequest } from '../upstream-request.ts'
+import {
+  NOT_FORWARDED,
+  type NodeReply,
+  type Reply,
+  type UpstreamPath,
+  type UpstreamRequest,
+} from '../upstream-request.ts'
 import type { RepeatedAnswer } from './stale-answers.ts'
 import type { Upstream } from './upstream.ts'
 
@@ -60,14 +68,14 @@ export function failureReply(request: UpstreamRequest, failed: FailedRequest): R
 }
 
 function errorOf(
-  { operation }: UpstreamRequest,
+  { operation, to }: UpstreamRequest,
   { last, tried, waitedForConnections, leftMs, rateLimitedForMs }: FailedRequest,
 ): GatewayError {
   // No node is at fault, and a retry may find a free connection.
   if (waitedForConnections && (operation.isRead || last?.unsent === true)) return OVERLOADED
   if (last === null) {
     if (leftMs < TOO_SHORT_MS) return DEADLINE
-    return rateLimited('no-endpoint', ALL_RATE_LIMITED, rateLimitedForMs) ?? NO_ENDPOINT
+    return rateLimited('no-endpoint', ALL_RATE_LIMITED, rateLimitedForMs) ?? noEndpoint(to, shardOf(operation.need))
   }
   const { failure, unsent, endpoint } = last
   const what = `${endpoint}: ${describeFailure(failure)}`
@@ -117,6 +125,17 @@ function isRefusal(failure: Failure): boolean {
   )
 }
 
+/** Whether the path exists on MultiversX proxies only. */
+export function needsProxy(to: UpstreamPath): boolean {
+  return to.kind === 'path' && to.singleShardPath === null
+}
+
+function noEndpoint(to: UpstreamPath, shard: Shard): GatewayError {
+  if (needsProxy(to)) return NO_PROXY
+  return shard === null ? NO_ENDPOINT : gatewayError('no-endpoint', `${NO_ENDPOINT.message} for ${shardName(shard)}`)
+}
+
 export const NO_ENDPOINT = gatewayError('no-endpoint', 'no endpoint of this network is usable')
+const NO_PROXY = gatewayError('no-endpoint', 'no proxy of this network is usable, and observers lack this route')
 const ALL_RATE_LIMITED = "every usable endpoint of this network limits the gateway's rate"
 const DEADLINE = gatewayError('deadline', 'no endpoint answered in time')
