@@ -77,6 +77,8 @@ export interface ChainMemory {
   isChainIdLate: boolean
   /** MultiversX: the last hash whose block was also read by hash, by shard; `null` if none was. */
   seenHashes: Map<Shard, string> | null
+  /** MultiversX: the highest block when the node began to say that it is syncing; `null` if it did not at the last poll. */
+  syncingFrom: number | null
   /** When the node last refused a question that it does not offer, by the question's name, in monotonic time; `null` if never. */
   refusals: Map<string, number> | null
   /** When it last answered one, likewise. */
@@ -101,6 +103,7 @@ export function newChainMemory(recentBlocks = createRecentBlocks()): ChainMemory
     doubted: false,
     isChainIdLate: false,
     seenHashes: null,
+    syncingFrom: null,
     refusals: null,
     answers: null,
     consensusRestsUntil: Number.NEGATIVE_INFINITY,

@@ -20,7 +20,7 @@ export function* multiversxLiveness(
   const ending = endingFailure(answer, 'first')
   if (ending !== null) return fail(ending)
   const metrics = valueOf(answer)
-  const sync = metrics === null ? null : syncOf(metrics)
+  const sync = metrics === null ? null : syncOf(metrics, memory)
   if (sync?.isSyncing === true) markUnhealthy(checks)
   const version = metrics?.erd_app_version
   if (typeof version === 'string') memory.client = { value: readClient(`mx-chain-go/${version}`, memory), askedAt: now }
@@ -59,19 +59,24 @@ function readMember(answer: NodeAnswer, member: 'metrics' | 'status'): Reading<J
 
 /**
  * A node says for a whole round that it is syncing if one block is late. MultiversX's proxy counts one that has all but
- * nine blocks as synced (process/baseProcessor.go), and so does this.
+ * nine blocks as synced (process/baseProcessor.go), and so does this, unless the node says so for ten blocks on end.
  */
 const FEWEST_TO_SYNC = 10
 
 /** `null` if the node does not tell. */
-function syncOf({ erd_is_syncing: flag, erd_nonce, erd_probable_highest_nonce }: JsonObject): SyncReport | null {
-  if (flag === 0 || flag === false) return { isSyncing: false, remainingBlocks: null }
+function syncOf(metrics: JsonObject, memory: ChainMemory): SyncReport | null {
+  const { erd_is_syncing: flag, erd_nonce, erd_probable_highest_nonce } = metrics
+  if (flag === 0 || flag === false) {
+    memory.syncingFrom = null
+    return { isSyncing: false, remainingBlocks: null }
+  }
   if (flag !== 1 && flag !== true) return null
   const nonce = safeCount(erd_nonce)
   const highest = safeCount(erd_probable_highest_nonce)
   // Both are 0 while it starts.
-  const remaining = nonce === null || highest === null || highest === 0 ? null : highest - nonce
-  if (remaining === null) return { isSyncing: true, remainingBlocks: null }
-  const isSyncing = remaining >= FEWEST_TO_SYNC
-  return { isSyncing, remainingBlocks: isSyncing ? remaining : null }
+  if (nonce === null || highest === null || highest === 0) return { isSyncing: true, remainingBlocks: null }
+  memory.syncingFrom ??= highest
+  const remaining = highest - nonce
+  const isSyncing = Math.max(remaining, highest - memory.syncingFrom) >= FEWEST_TO_SYNC
+  return { isSyncing, remainingBlocks: isSyncing && remaining > 0 ? remaining : null }
 }

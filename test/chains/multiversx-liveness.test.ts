@@ -49,6 +49,19 @@ test.each([
   expect(liveness).toMatchObject({ healthy: !isSyncing, report: { sync: { isSyncing } } })
 })
 
+test('an observer that says for ten blocks on end that it is syncing, is, however few it lacks', () => {
+  const memory = newChainMemory()
+  const at = (erd_probable_highest_nonce: number, erd_is_syncing: 0 | 1) => {
+    const metrics = { erd_is_syncing, erd_nonce: erd_probable_highest_nonce - 1, erd_probable_highest_nonce }
+    const script = [{ body: { data: { metrics }, error: '', code: 'successful' } }]
+    return valueOf(inquire(multiversx.liveness(OBSERVER, 1, memory, 0), script)).report?.sync
+  }
+
+  const synced = [at(100, 1), at(109, 1), at(109, 0), at(119, 1), at(128, 1)]
+  for (const sync of synced) expect(sync).toEqual({ isSyncing: false, remainingBlocks: null })
+  expect(at(129, 1)).toEqual({ isSyncing: true, remainingBlocks: 1 })
+})
+
 test('an observer that says it is syncing, and not at which height, is', () => {
   const body = { data: { metrics: { erd_is_syncing: 1 } }, error: '', code: 'successful' }
 
