@@ -529,6 +529,18 @@ describe('what is no read is sent once', () => {
     expect(textOf(await ask({ ...request, operation }))).toBe('all-failed')
   })
 
+  test('the node has no admin API: the message says what it needs', async () => {
+    const a = await startBareNode(sayStatus(404, '404 page not found'))
+    const { ask } = await setting({ a })
+
+    expect(await ask(ALIAS)).toMatchObject({
+      rejection: {
+        kind: 'all-failed',
+        message: 'a: answered HTTP 404: avalanchego offers its admin API only with its own --api-admin-enabled=true',
+      },
+    })
+  })
+
   test('not even over a connection that the node was just closing', async () => {
     const a = await startBareNode(() => '0x1')
     const { ask } = await setting({ a })

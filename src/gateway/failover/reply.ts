@@ -79,8 +79,9 @@ function errorOf(
   }
   const { failure, unsent, endpoint } = last
   const what = `${endpoint}: ${describeFailure(failure)}`
-  if (failure.kind === 'http' && failure.status === 404 && operation.name === 'alias') {
-    return gatewayError('unknown-route', what)
+  if (failure.kind === 'http' && failure.status === 404) {
+    if (operation.name === 'alias') return gatewayError('unknown-route', what)
+    if (operation.name === 'admin.alias') return gatewayError('all-failed', `${what}: ${NO_ADMIN_API}`)
   }
   if (!operation.isRead && !unsent && !isRefusal(failure)) {
     return gatewayError('outcome-unknown', `outcome unknown: it was sent to ${what}`)
@@ -136,6 +137,7 @@ function noEndpoint(to: UpstreamPath, shard: Shard): GatewayError {
 }
 
 export const NO_ENDPOINT = gatewayError('no-endpoint', 'no endpoint of this network is usable')
+const NO_ADMIN_API = 'avalanchego offers its admin API only with its own --api-admin-enabled=true'
 const NO_PROXY = gatewayError('no-endpoint', 'no proxy of this network is usable, and observers lack this route')
 const ALL_RATE_LIMITED = "every usable endpoint of this network limits the gateway's rate"
 const DEADLINE = gatewayError('deadline', 'no endpoint answered in time')
