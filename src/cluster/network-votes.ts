@@ -1,6 +1,14 @@
 import { type MergedVotes, mergeVotes, type Quorum } from '../core/cluster/merge.ts'
 import { type MergedStanding, mergeStandings } from '../core/cluster/merge-standings.ts'
-import { type NetworkVote, TRAVELS_MS, turnsAfter, type Vote, validUntil, voteHoldsMs } from '../core/cluster/vote.ts'
+import {
+  isBackAt,
+  type NetworkVote,
+  TRAVELS_MS,
+  turnsAfter,
+  type Vote,
+  validUntil,
+  voteHoldsMs,
+} from '../core/cluster/vote.ts'
 import type { Endpoint } from '../core/endpoint.ts'
 import type { Network, Shard } from '../core/network.ts'
 import type { UnixMs } from '../core/time.ts'
@@ -40,7 +48,9 @@ export function createNetworkVotes({ network, endpoints, self, earlier }: Networ
       if (slot === undefined || health.lastPolledAt === null) return
       const before = slot.votes.get(vantage)
       const last = before === undefined ? null : { verdict: before.health.verdict, turns: before.turns }
-      const turns = turnsAfter(last, health)
+      const known = turnsAfter(last, health)
+      const isBack = before !== undefined && isBackAt(health.lastPolledAt, before)
+      const turns = isBack ? { ...known, back: health.lastPolledAt } : known
       slot.votes.set(vantage, { vantage, member, health, turns, isImpaired: false })
       due.add(slot)
       // A poll that failed by our own fault says nothing of the network either.

@@ -154,7 +154,7 @@ const StoredHealth = z.object({
   clockSkewMs: z.number().nullable(),
   tlsNotAfter: Time.nullable(),
   laggingShards: z.array(ShardNumber).max(MOST_SHARDS),
-  turns: z.object({ down: Time, up: Time, first: Time.optional() }).optional(),
+  turns: z.object({ down: Time, up: Time, first: Time.optional(), back: Time.optional() }).optional(),
   recent: z
     .array(z.object({ at: Time, verdict: z.enum(VERDICTS) }))
     .max(MOST_POLLS)

@@ -1,6 +1,7 @@
 import type { Clock } from '../clock.ts'
 import { type Place, TRAVELS_MS, voteHoldsMs } from '../core/cluster/vote.ts'
 import { isBack } from '../core/incident/endpoint-incident.ts'
+import type { Incident } from '../core/incident/incident.ts'
 import type { UnixMs } from '../core/time.ts'
 import type { BoardEntry } from '../state/board.ts'
 
@@ -98,6 +99,44 @@ export function isComingBack({ health, places }: BoardEntry): boolean {
   if (!conditions.some(({ code }) => code === 'partial')) return false
   const isOlder = ({ state, lastPolledAt }: Place) => state === 'down' && (lastPolledAt ?? since) < since
   return isBack(health) || places.some(isOlder)
+}
+
+/**
+ * Whether a place that counted is only silent by its own fault: it polls, and may soon say what it said before. For as
+ * long as its last vote would count, the others do not decide without it.
+ */
+export function isInDoubt(
+  { health, places }: BoardEntry,
+  last: { readonly at: UnixMs; readonly counted: string } | undefined,
+  now: UnixMs,
+): boolean {
+  const holdsMs = voteHoldsMs(health.endpoint.intervalMs)
+  if (last === undefined || now - last.at > holdsMs) return false
+  const isPolling = ({ lastPolledAt }: Place) => lastPolledAt !== null && now - lastPolledAt <= holdsMs
+  return places.some((place) => !place.counted && isPolling(place) && last.counted.split(' ').includes(place.vantage))
+}
+
+/**
+ * When a state that is not `up` began for an incident that opens now. Where other places count than before, what those
+ * before said was right until then.
+ */
+export function beganAt({ health: { since }, places }: Pick<BoardEntry, 'health' | 'places'>): UnixMs {
+  const counted = places.filter((place) => place.counted)
+  const returned = counted.flatMap(({ back }) => (back !== undefined && back > since ? back : []))
+  if (returned.length === counted.length) return since
+  const isDown = counted.some(({ state }) => state === 'down')
+  const left = places.flatMap((place) => (!isDown && !place.counted && place.said === 'up' ? place.since : []))
+  return Math.max(since, ...returned, ...left)
+}
+
+/** Whether an endpoint is up only because other places count than did when its incident was last written. */
+export function areOthersCounting(
+  { health, places }: Pick<BoardEntry, 'health' | 'places'>,
+  incident: Pick<Incident, 'vantages'> | null,
+): boolean {
+  const counted = places.filter((place) => place.counted)
+  const hasLeft = (seenFrom: string) => !counted.some(({ vantage }) => vantage === seenFrom)
+  return counted.some(({ back = 0 }) => back > health.since) || incident?.vantages?.some(hasLeft) === true
 }
 
 export interface HeardPlacesDeps {

@@ -1,5 +1,5 @@
 import type { Clock } from '../clock.ts'
-import { type Place, voteHoldsMs } from '../core/cluster/vote.ts'
+import type { Place } from '../core/cluster/vote.ts'
 import { type EndpointKey, endpointKey } from '../core/endpoint.ts'
 import { concernedOf, type Incident } from '../core/incident/incident.ts'
 import type { UnixMs } from '../core/time.ts'
@@ -10,7 +10,14 @@ import type { Board, BoardEntry } from '../state/board.ts'
 import type { WritableIncidentLog } from '../state/incident-log.ts'
 import type { Store } from '../store/store.ts'
 import type { MergedRecord } from '../store/writes.ts'
-import { createHeardPlaces, type HeardPlacesDeps, isComingBack } from './heard-places.ts'
+import {
+  areOthersCounting,
+  beganAt,
+  createHeardPlaces,
+  type HeardPlacesDeps,
+  isComingBack,
+  isInDoubt,
+} from './heard-places.ts'
 import {
   createIncidentRecorder,
   earlierIncidents,
@@ -164,8 +171,7 @@ export function createKeeper(deps: KeeperDeps) {
         const last = one.saved.get(key)
         if (isInDoubt(entry, last, now) || (last?.verdict === 'down' && isComingBack(entry))) continue
         one.judged.set(key, health)
-        const hasOthers = areOthersCounting(entry, last, incidents)
-        const dated = hasOthers ? { ...entry, health: { ...health, since: now } } : entry
+        const dated = { ...entry, health: datedHealth(entry, last, incidents, now) }
         one.recorder.judged(judged, dated, health.lastPolledAt ?? now, now, sharing.get(key) ?? null)
         const merged = toSave(one, entry, verdict, now)
         if (merged !== null) deps.saveMerged(merged)
@@ -252,7 +258,7 @@ function toSave(
   now: UnixMs,
 ): MergedRecord | null {
   const fresh = isFresh(verdict, health.conditions)
-  const counted = countedOf(places).join(' ')
+  const counted = countedOf(places)
   const last = saved.get(key)
   const isSame = last?.verdict === verdict && last.fresh === fresh
   // A poll that comes a little early is not left out, or the state would end before a late one.
@@ -265,26 +271,22 @@ function toSave(
   return { endpoint: key, at: now, since, state: verdict, fresh }
 }
 
-/**
- * Whether a place that counted is only silent by its own fault: it polls, and may soon say what it said before. For as
- * long as its last vote would count, the others do not decide without it.
- */
-function isInDoubt({ health, places }: BoardEntry, last: SavedState | undefined, now: UnixMs): boolean {
-  const holdsMs = voteHoldsMs(health.endpoint.intervalMs)
-  if (last === undefined || now - last.at > holdsMs) return false
-  const isPolling = ({ lastPolledAt }: Place) => lastPolledAt !== null && now - lastPolledAt <= holdsMs
-  return places.some((place) => !place.counted && isPolling(place) && last.counted.split(' ').includes(place.vantage))
+/** As its incident has it: if it is up, or not, only because other places count, those before were right until then. */
+function datedHealth(entry: BoardEntry, last: SavedState | undefined, known: WritableIncidentLog, now: UnixMs): Health {
+  const { health } = entry
+  const incident = known.of(health.endpoint)
+  if (health.verdict === 'up') {
+    const isOther = last === undefined ? areOthersCounting(entry, incident) : last.counted !== countedOf(entry.places)
+    return isOther && last?.verdict !== 'up' ? { ...health, since: now } : health
+  }
+  const since = incident === null ? Math.min(beganAt(entry), now) : health.since
+  return since <= health.since
+    ? health
+    : { ...health, since, confirmation: { ...health.confirmation, badSince: since } }
 }
 
-/** Whether it is up only because other places count: those before were right until now, and so is its incident. */
-function areOthersCounting({ health, places }: BoardEntry, last: SavedState | undefined, known: WritableIncidentLog) {
-  if (health.verdict !== 'up' || last?.verdict === 'up') return false
-  const counted = countedOf(places)
-  if (last !== undefined) return last.counted !== counted.join(' ')
-  return known.of(health.endpoint)?.vantages?.some((vantage) => !counted.includes(vantage)) === true
-}
-
-const countedOf = (places: readonly Place[]) => places.flatMap(({ counted, vantage }) => (counted ? vantage : []))
+const countedOf = (places: readonly Place[]) =>
+  places.flatMap(({ counted, vantage }) => (counted ? vantage : [])).join(' ')
 
 /** Endpoints whose merged health is not recorded yet. */
 function unrecordedOf(one: KeptNetwork, all: readonly BoardEntry[]): ReadonlySet<BoardEntry> {

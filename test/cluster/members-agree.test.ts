@@ -341,6 +341,29 @@ describe('a change of the owner', () => {
     expect(shows(b).places).toMatchObject([{ vantage: 'fra1', counted: false }])
   })
 
+  test('the first vote of a place that was gone tells all members since when it is back', async () => {
+    const { pass, member, shows, world } = createWorld()
+    const a = member('a', 'fra1')
+    const other = member('c', 'nyc1')
+    await pass(3000)
+    a.says('n', down(world.now()))
+    await pass(2000)
+    expect(shows(other).places[0]).toMatchObject({ vantage: 'fra1', said: 'down', back: undefined })
+    a.kill()
+    const { intervalMs } = shows(other).health.endpoint
+    await pass(4 * intervalMs + 6000)
+    expect(shows(other).places[0]).toMatchObject({ counted: false, said: 'down' })
+
+    const goneUntil = world.now()
+    const b = member('b', 'fra1')
+    await pass(3000)
+
+    const [place] = shows(other).places
+    expect(place).toMatchObject({ vantage: 'fra1', counted: true })
+    expect(place?.back).toBeGreaterThanOrEqual(goneUntil)
+    expect(shows(b).places[0]?.back).toBe(place?.back)
+  })
+
   test('the last holder learns whether it gives the network back or another member has taken it', async () => {
     const { pass, member } = createWorld()
     const both = { networks: ['n', 'o'] }

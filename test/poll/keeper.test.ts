@@ -1,6 +1,6 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { mergeVotes } from '../../src/core/cluster/merge.ts'
-import type { Vote } from '../../src/core/cluster/vote.ts'
+import { isBackAt, type Vote } from '../../src/core/cluster/vote.ts'
 import type { Endpoint } from '../../src/core/endpoint.ts'
 import { locationOf } from '../../src/core/host-location.ts'
 import type { Incident } from '../../src/core/incident/incident.ts'
@@ -111,6 +111,7 @@ async function house({
   const since = new Map<string, { verdict: Verdict; at: number }>()
   const database = { isAway: false, isNoticed: true, wasAway: false, readAt: clock.now() }
   const heard = new Map<string, Map<string, Vote>>()
+  const written = new Map<string, Vote>()
   const fresh = endpoints.map((of) => ({ health: unpolled(of, clock.now()), tally: newTally(of.checks) }))
   board.configure([{ network: network(), fresh }])
   keeper.configure([polled(endpoints, originOf)])
@@ -134,7 +135,11 @@ async function house({
       lastPolledAt: now - pollMs,
       validUntil: said === 'own fault' ? now - pollMs : now + 2 * INTERVAL,
     }
-    return { vantage, member: vantage, health, turns: { down: at, up: at }, isImpaired: false }
+    const own = written.get(key)
+    const back = own !== undefined && isBackAt(now, own) ? now : own?.turns.back
+    const vote = { vantage, member: vantage, health, turns: { down: at, up: at, back }, isImpaired: false }
+    written.set(key, vote)
+    return vote
   }
 
   /** An interval passes, and every place polls every endpoint. While the database is away, only fra1 is heard. */
@@ -530,6 +535,60 @@ test.each(['the same keeper', 'the next one'])(
     expect(await first.stored()).toMatchObject([{ id: opened?.id, closedAt: clock.now() }])
   },
 )
+
+describe.each(['the same keeper', 'the next one'])('what places see as others come and go, recorded by %s', (who) => {
+  /** All members hear the same, and one of them keeps the network. */
+  async function setting() {
+    const first = await house()
+    const next = await house({ store: first.store, clock: createFakeClock() })
+    await first.keep()
+    const last = who === 'the next one' ? next : first
+    const saysBoth = async (verdicts: Record<string, Said>, rounds: number) => {
+      for (let round = 0; round < rounds; round++) for (const one of [first, next]) await one.say(verdicts)
+    }
+    return { first, last, clock: first.clock, saysBoth, takeOver: () => (last === first ? undefined : last.keep()) }
+  }
+
+  test('an incident that opens because a place leaves that saw the endpoint up begins then', async () => {
+    const { last, clock, saysBoth, takeOver } = await setting()
+    await saysBoth({ fra1: 'degraded', nyc1: 'up' }, 6)
+    const heardAt = clock.now()
+    await takeOver()
+    await saysBoth({ fra1: 'degraded', nyc1: 'no poll' }, 6)
+
+    const [opened] = last.incidents.open()
+    expect(opened?.openedAt).toBeGreaterThan(heardAt)
+    expect(opened).toMatchObject({ state: 'degraded', vantages: ['fra1'] })
+  })
+
+  test('an incident that a place still sees after it was gone is another one than that which ended', async () => {
+    const { first, last, clock, saysBoth, takeOver } = await setting()
+    await saysBoth({ fra1: 'up', nyc1: 'down' }, 6)
+    await saysBoth({ fra1: 'up', nyc1: 'no poll' }, 10)
+    const [ended] = await first.stored()
+    await takeOver()
+    const backAt = clock.now() + INTERVAL
+    await saysBoth({ fra1: 'up', nyc1: 'down' }, 6)
+
+    const [opened] = last.incidents.open()
+    expect(opened?.openedAt).toBe(backAt)
+    expect(ended).toMatchObject({ closedAt: expect.any(Number) })
+    expect(await last.stored()).toMatchObject([{ id: opened?.id }, ended])
+  })
+
+  test('an incident that ends because a place is back that sees the endpoint up ends then', async () => {
+    const { first, last, clock, saysBoth, takeOver } = await setting()
+    await saysBoth({ fra1: 'degraded', nyc1: 'up' }, 6)
+    await saysBoth({ fra1: 'degraded', nyc1: 'no poll' }, 10)
+    expect(await first.stored()).toMatchObject([{ closedAt: null }])
+    await takeOver()
+    const goneAt = clock.now()
+    await saysBoth({ fra1: 'degraded', nyc1: 'up' }, 6)
+
+    const [ended] = await last.stored()
+    expect(ended?.closedAt).toBeGreaterThan(goneAt)
+  })
+})
 
 test('while the database is away, and until the others were heard again, no place decides alone', async () => {
   const live = ['fra1', 'nyc1', 'sin1']

@@ -17,6 +17,8 @@ export function aPlace(vantage: string, over: Partial<Place> = {}): Place {
     conditions: [],
     heads: [],
     counted: true,
+    said: null,
+    back: undefined,
     ...over,
   }
 }

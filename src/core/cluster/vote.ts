@@ -1,6 +1,6 @@
 import type { Shard } from '../network.ts'
 import type { UnixMs } from '../time.ts'
-import { type Condition, type State, severity } from '../verdict/condition.ts'
+import { type Condition, type State, severity, type Verdict } from '../verdict/condition.ts'
 import type { HeadStanding, Health } from '../verdict/health.ts'
 import type { NetworkFork, NetworkReference } from '../verdict/network-chains.ts'
 
@@ -26,6 +26,8 @@ export interface Turns {
   readonly up: UnixMs
   /** When the vantage first had a verdict; missing in votes of versions that did not note it. */
   readonly first?: UnixMs | undefined
+  /** When the vantage voted again, after others had decided without it for a while; missing if they never did. */
+  readonly back?: UnixMs | undefined
 }
 
 /** What a vantage says of a whole network. */
@@ -51,6 +53,9 @@ export interface Place {
   readonly conditions: readonly Condition[]
   readonly heads: readonly HeadStanding[]
   readonly counted: boolean
+  /** Its last word, also if it does not count. */
+  readonly said: Verdict | null
+  readonly back: Turns['back']
 }
 
 /** The turns after a verdict that followed another. `before`: `null` for the first verdict. */
@@ -60,10 +65,10 @@ export function turnsAfter(
 ): Turns {
   if (before === null || before.verdict === null || verdict === null) return { down: since, up: since, first: since }
   if (before.verdict === verdict) return before.turns
-  const { down, up, first } = before.turns
+  const { down, up, first, back } = before.turns
   const crossed = (limit: 'degraded' | 'down') =>
     severity(verdict) >= severity(limit) !== severity(before.verdict ?? 'up') >= severity(limit)
-  return { down: crossed('down') ? since : down, up: crossed('degraded') ? since : up, first }
+  return { down: crossed('down') ? since : down, up: crossed('degraded') ? since : up, first, back }
 }
 
 /** A vote takes a second to be written and a second to be read. */
@@ -72,6 +77,11 @@ export const TRAVELS_MS = 2000
 /** How long after a poll its vote counts, if another one comes in time. */
 export function voteHoldsMs(intervalMs: number): number {
   return 2 * intervalMs + TRAVELS_MS
+}
+
+/** Whether a poll ends a silence of its vantage in which others have decided without it. `before`: its vote until then. */
+export function isBackAt(polledAt: UnixMs, before: Pick<Vote, 'health'>): boolean {
+  return polledAt > validUntil(before) + voteHoldsMs(before.health.endpoint.intervalMs)
 }
 
 /** Whether there is a result to count: a poll that failed by the vantage's own fault ends the validity of the one before. */
@@ -84,12 +94,12 @@ export function validUntil({ health }: Pick<Vote, 'health'>): UnixMs {
   return health.validUntil + TRAVELS_MS
 }
 
-export function placeOf({ vantage, health }: Vote, counted: boolean, now: UnixMs): Place {
+export function placeOf({ vantage, health, turns: { back } }: Vote, counted: boolean, now: UnixMs): Place {
   const { verdict, since, lastPolledAt, latencyMs, conditions, heads } = health
   if (counted && verdict !== null)
-    return { vantage, state: verdict, since, lastPolledAt, latencyMs, conditions, heads, counted }
+    return { vantage, state: verdict, since, lastPolledAt, latencyMs, conditions, heads, counted, said: verdict, back }
   const expired = validUntil({ health })
   const unknownSince = verdict === null ? since : expired < now ? expired : (lastPolledAt ?? since)
   const nothing = { latencyMs: null, conditions: [], counted: false } as const
-  return { vantage, state: 'unknown', since: unknownSince, lastPolledAt, heads, ...nothing }
+  return { vantage, state: 'unknown', since: unknownSince, lastPolledAt, heads, said: verdict, back, ...nothing }
 }
