@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { type EndpointKey, endpointKey } from '../../src/core/endpoint.ts'
 import { type Incident, MAX_CHANGES } from '../../src/core/incident/incident.ts'
 import { createIncidentBook, type IncidentBook } from '../../src/core/incident/incident-book.ts'
-import { changeOf, withPlaces } from '../../src/core/incident/incident-changes.ts'
+import { changeOf, mergeConditions, withPlaces } from '../../src/core/incident/incident-changes.ts'
 import type { NetworkEvent } from '../../src/core/incident/network-event.ts'
 import type { MaintenanceSpan } from '../../src/core/maintenance.ts'
 import { type ConditionCode, type Finding, worst } from '../../src/core/verdict/condition.ts'
@@ -311,6 +311,23 @@ test('an endpoint that stays up changes nothing', () => {
   const { changes } = play([{ kind: 'poll', name: 'a', codes: ['clock-skewed'], times: 100 }], false)
 
   expect(changes).toEqual([])
+})
+
+test('a partial outage changes if a place says something else, not with a number in its reason', () => {
+  const times = { from: START, goneSince: START, changedSince: START }
+  const partial = (message: string) => [{ code: 'partial', verdict: 'degraded', message, since: START } as const]
+  const before = mergeConditions(
+    [],
+    partial('down from a only: 120 blocks (240 s) behind; up from b'),
+    'degraded',
+    times,
+  )
+
+  const later = partial('down from a only: 121 blocks (242 s) behind; up from b')
+  const other = partial('down from a only: 121 blocks (242 s) behind; degraded from b')
+
+  expect(mergeConditions(before, later, 'degraded', times)).toBe(before)
+  expect(mergeConditions(before, other, 'degraded', times)).toMatchObject([{ message: other[0]?.message, until: null }])
 })
 
 test('a new number in a sentence is no change', () => {

@@ -212,6 +212,18 @@ test('a place that joins in without a change of the state is named too, without 
   expect(told).toEqual(['adopts ethereum', 'down', 'down closed'])
 })
 
+test('the incident of a partial outage says what each place sees now', async () => {
+  const { keep, say, incidents } = await house()
+  await keep()
+  await say({ fra1: 'down', nyc1: 'up', sin1: 'up' })
+  const message = () => incidents.open()[0]?.conditions.find(({ code }) => code === 'partial')?.message
+  expect(message()).toBe('down from fra1 only: connection refused; up from nyc1, sin1')
+
+  await say({ fra1: 'up', nyc1: 'down', sin1: 'up' })
+
+  expect(message()).toBe('down from nyc1 only: connection refused; up from fra1, sin1')
+})
+
 describe('an endpoint that was down from all places, and that they poll one after the other', () => {
   test('has recovered without being partly down before: the other place is awaited until it has polled', async () => {
     const { keep, say, stored, told } = await house()

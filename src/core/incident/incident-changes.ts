@@ -10,8 +10,8 @@ import {
 } from './incident.ts'
 
 /**
- * An incident's conditions after another poll; the same array if none begins, ends, or changes its state or its shards: a new
- * duration or block count in a message is no change.
+ * An incident's conditions after another poll; the same array if none begins, ends, or changes its state, its shards or what
+ * places say of it: a new duration or block count in a message is no change.
  */
 export function mergeConditions(
   before: readonly IncidentCondition[],
@@ -22,7 +22,7 @@ export function mergeConditions(
   const held = before.filter((condition) => condition.until === null)
   const isSame =
     held.length === present.length &&
-    present.every((one) => held.some((other) => isUnchanged(other, one, verdict) && isOnSameShards(other, one)))
+    present.every((one) => held.some((other) => isUnchanged(other, one, verdict) && isSeenAlike(other, one)))
   if (isSame) return before
   /** At the limit, a condition that recurs or changes its state extends its entry, so that a flapping node adds no more. */
   let room = MAX_CHANGES - before.length
@@ -65,8 +65,15 @@ function isUnchanged({ code, state }: IncidentCondition, present: Condition, ver
   return code === present.code && severity(state) >= severity(present.verdict) && severity(state) <= severity(verdict)
 }
 
-function isOnSameShards({ shards }: IncidentCondition, present: Condition): boolean {
-  return String(shards) === String(present.shards)
+/** Whether it is found on the same shards and, if places disagree, each of them still says the same. */
+function isSeenAlike({ code, shards, message }: IncidentCondition, present: Condition): boolean {
+  const isOnSameShards = String(shards) === String(present.shards)
+  return isOnSameShards && (code !== 'partial' || withoutReason(message) === withoutReason(present.message))
+}
+
+/** Of a message such as `down from fra1 only: 120 blocks (240 s) behind; up from nyc1`. */
+function withoutReason(message: string): string {
+  return message.replace(/ only: .*?(?=(?:; (?:degraded|up) from [^;]+)+$)/s, '')
 }
 
 /** The places that have seen an incident's fault, with those that see it now; the same array if none of them is new. */
