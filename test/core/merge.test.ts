@@ -70,6 +70,40 @@ describe('the merged state', () => {
     ])
   })
 
+  test('places that see the same condition, but not alike, are each named with what they see', () => {
+    const lagging = (verdict: Verdict, message: string) => {
+      return { health: { conditions: [condition('lagging', verdict, 900_000, message)] } }
+    }
+    const { health } = merge([
+      said('fra1', 'degraded', 900_000, lagging('degraded', '12 blocks behind')),
+      said('nyc1', 'down', 900_000, lagging('down', '120 blocks behind')),
+      said('sin1', 'degraded', 900_000, lagging('degraded', '12 blocks behind')),
+    ])
+
+    expect(health.conditions.map(({ code, message }) => [code, message])).toEqual([
+      ['partial', 'down from nyc1 only: 120 blocks behind; degraded from fra1, sin1'],
+      ['lagging', '12 blocks behind (from fra1, sin1), 120 blocks behind (from nyc1)'],
+    ])
+  })
+
+  test('places that do not reach an endpoint for different reasons are each named with theirs, also if they are too few', () => {
+    const because = (message: string) => ({
+      health: { conditions: [condition('unreachable', 'down', 900_000, message)] },
+    })
+    const { health } = merge(
+      [
+        said('fra1', 'down', 900_000, because('connection refused')),
+        said('nyc1', 'down', 900_000, because('no complete answer within 1 s')),
+        said('sin1', 'up'),
+      ],
+      3,
+    )
+
+    expect(health.conditions[0]?.message).toBe(
+      'down from fra1, nyc1 only: connection refused (from fra1), no complete answer within 1 s (from nyc1); up from sin1',
+    )
+  })
+
   test('one of two places is not enough for down, unless only one is required', () => {
     const votes = [said('fra1', 'down'), said('nyc1', 'up')]
 

@@ -215,18 +215,32 @@ function mergedCondition(said: readonly Said[], needed: number, state: Verdict):
     ) ?? 0
   const [first] = backers.toSorted((a, b) => a.condition.since - b.condition.since)
   if (first === undefined) throw new Error('a condition that no vantage has')
-  const { code, message } = first.condition
+  const { code } = first.condition
   const isAlone = backers.every(({ condition }) => condition.isAlone === true)
-  const from = `${message} (from ${listed(backers)})`
   const shards = shardsOf(backers.map(({ condition }) => condition))
-  return { code, verdict, message: from, since, ...(isAlone && { isAlone }), shards }
+  return { code, verdict, message: messageOf(backers), since, ...(isAlone && { isAlone }), shards }
+}
+
+/** Places may see the same condition differently: each is named with what it sees. */
+function messageOf(backers: readonly Said[]): string {
+  const inOrder = backers.toSorted((a, b) => a.condition.since - b.condition.since)
+  const messages = [...new Set(inOrder.map(({ condition }) => condition.message))]
+  const from = (message: string) => listed(backers.filter(({ condition }) => condition.message === message))
+  return named(
+    messages.map((message) => `${message} (from ${from(message)})`),
+    MOST_NAMED,
+  )
 }
 
 function partialOf(counted: readonly Vote[], since: UnixMs): Condition {
   const saying = (verdict: Verdict) => counted.filter(({ health }) => health.verdict === verdict)
   const downs = saying('down')
-  const [first] = downs.toSorted((a, b) => a.turns.down - b.turns.down)
-  const reason = first?.health.conditions.find(({ verdict }) => verdict === 'down')?.message
+  const reasons = downs.flatMap(({ vantage, health }) => {
+    const condition = health.conditions.find(({ verdict }) => verdict === 'down')
+    return condition === undefined ? [] : [{ condition, vantage }]
+  })
+  const messages = new Set(reasons.map(({ condition }) => condition.message))
+  const reason = messages.size > 1 ? messageOf(reasons) : [...messages][0]
   const others = (['degraded', 'up'] as const).flatMap((verdict) => {
     const some = saying(verdict)
     return some.length === 0 ? [] : [`${verdict} from ${listed(some)}`]
