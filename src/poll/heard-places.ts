@@ -117,16 +117,18 @@ export function isInDoubt(
 }
 
 /**
- * When a state that is not `up` began for an incident that opens now. Where other places count than before, what those
- * before said was right until then.
+ * When a state that is not `up` began for an incident that opens now. Where the places that counted before, without those
+ * that are back and with those that have left, had found the endpoint up, that was right until the places changed.
  */
 export function beganAt({ health: { since }, places }: Pick<BoardEntry, 'health' | 'places'>): UnixMs {
-  const counted = places.filter((place) => place.counted)
-  const returned = counted.flatMap(({ back }) => (back !== undefined && back > since ? back : []))
-  if (returned.length === counted.length) return since
-  const isDown = counted.some(({ state }) => state === 'down')
-  const left = places.flatMap((place) => (!isDown && !place.counted && place.said === 'up' ? place.since : []))
-  return Math.max(since, ...returned, ...left)
+  const isNew = ({ back }: Place) => back !== undefined && back > since
+  const left = places.filter((place) => !place.counted && place.said !== null && place.since > since)
+  const before = [...places.filter((place) => place.counted && !isNew(place)), ...left]
+  const bad = before.filter(({ said }) => said !== 'up')
+  const wasBad = bad.some(({ said }) => said === 'down') || 2 * bad.length > before.length
+  if (before.length === 0 || wasBad) return since
+  const returned = places.flatMap((place) => (place.counted && isNew(place) ? (place.back ?? since) : []))
+  return Math.max(since, ...returned, ...left.map((place) => place.since))
 }
 
 /** Whether an endpoint is up only because other places count than did when its incident was last written. */

@@ -8,6 +8,7 @@ import type { Verdict } from '../../src/core/verdict/condition.ts'
 import { unpolled } from '../../src/core/verdict/health.ts'
 import { createNotifier, type NotifierDeps } from '../../src/notify/notifier.ts'
 import { createSilences } from '../../src/notify/silences.ts'
+import { beganAt } from '../../src/poll/heard-places.ts'
 import { createIncidentRecorder } from '../../src/poll/incident-recorder.ts'
 import { createKeeper } from '../../src/poll/keeper.ts'
 import { groupMembersOf } from '../../src/poll/polled-endpoints.ts'
@@ -599,6 +600,29 @@ describe.each(['the same keeper', 'the next one'])('what places see as others co
 
     const [ended] = await last.stored()
     expect(ended?.closedAt).toBeGreaterThan(goneAt)
+  })
+})
+
+describe('an incident that opens after places have changed', () => {
+  const counted = { counted: true, since: 100, back: undefined }
+  const [up, degraded, down] = (['up', 'degraded', 'down'] as const).map((said) => ({ ...counted, said }))
+  const back = { ...down, back: 200 }
+  const left = { said: 'up', counted: false, since: 300, back: undefined }
+
+  test.each([
+    [100, 'a place is back that sees what another saw before', [down, back]],
+    [200, 'a place is back that sees what no other does', [up, back]],
+    [100, 'all places are back', [back, back]],
+    [300, 'a place left that saw it up', [degraded, left]],
+    [100, 'a place left that was outvoted', [degraded, degraded, left]],
+    [300, 'a place left that had outvoted one', [degraded, left, left]],
+    [100, 'a place left that saw it up, and another saw it down', [down, left]],
+    [100, 'a place left that saw it down', [degraded, { ...left, said: 'down' }]],
+    [100, 'a place left before', [degraded, { ...left, since: 50 }]],
+  ])('began at %i: %s', (since, _, places) => {
+    const entry = { health: { since: 100 }, places } as unknown as Parameters<typeof beganAt>[0]
+
+    expect(beganAt(entry)).toBe(since)
   })
 })
 
