@@ -44,8 +44,9 @@ export type Encoding = 'br' | 'gzip'
 export function sendKnown({ headers }: FastifyRequest, reply: FastifyReply, etag: string): FastifyReply | null {
   reply.header('etag', etag)
   const given = headers['if-none-match']
-  const strong = (tag: string) => tag.trim().replace(/^W\//, '')
-  const isKnown = given?.split(',').some((one) => strong(one) === strong(etag) || one.trim() === '*')
+  const opaque = (tag: string) => tag.trim().replace(/^W\//, '')
+  const own = opaque(etag)
+  const isKnown = given?.split(',').some((one) => opaque(one) === own || one.trim() === '*')
   return isKnown ? reply.code(304).send() : null
 }
 

@@ -213,7 +213,7 @@ function mergedCondition(said: readonly Said[], needed: number, state: Verdict):
       backers.map(({ condition }) => condition.since),
       needed,
     ) ?? 0
-  const [first] = backers.toSorted((a, b) => a.condition.since - b.condition.since)
+  const [first] = backers
   if (first === undefined) throw new Error('a condition that no vantage has')
   const { code } = first.condition
   const isAlone = backers.every(({ condition }) => condition.isAlone === true)
