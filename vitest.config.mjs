@@ -17,7 +17,7 @@ export default defineConfig({
     expect: { poll: { timeout: 60_000 } },
     pool: 'forks',
     // Tests allocate much that is short-lived.
-    execArgv: ['--max-semi-space-size=32'],
+    execArgv: ['--min-semi-space-size=64', '--max-semi-space-size=64'],
     reporters: ['default', './scripts/counts.mjs'],
     sequence: { sequencer: LongestFirst },
     projects: [

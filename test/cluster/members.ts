@@ -4,6 +4,7 @@ import { createChain, type SimulatedChain } from '../../src/simulator/chain.ts'
 import { type SimulatedNode, startSimulatedNode } from '../../src/simulator/node.ts'
 import { type RunningDaemon, removeFolder, startDaemon, temporaryFolder, until } from '../support/daemon.ts'
 import { freePort } from '../support/free-port.ts'
+import { serveHttp } from '../support/http-server.ts'
 import { hasPostgres, type PostgresServer, startPostgres } from '../support/postgres.ts'
 import { startRelay } from '../support/relay.ts'
 
@@ -259,4 +260,28 @@ export async function everyoneHears(daemons: readonly RunningDaemon[], vantages:
 export function longestGap(times: readonly number[], from: number): number {
   const after = [...times.filter((at) => at >= from), performance.now()]
   return after.reduce((longest, at, index) => Math.max(longest, at - (after[index - 1] ?? from)), 0)
+}
+
+/** A channel's webhook until the test has finished. */
+export interface Sink {
+  readonly url: string
+  /** What it answers. */
+  status: number
+  /** The type of each accepted message, by its id. */
+  readonly types: Map<string, string>
+  count: number
+  accepted: number
+}
+
+export async function startSink(): Promise<Sink> {
+  const { url } = await serveHttp((request, response, body) => {
+    if (sink.status === 200) {
+      sink.types.set(String(request.headers['webhook-id']), (JSON.parse(body) as { type: string }).type)
+      sink.accepted++
+    }
+    sink.count++
+    response.writeHead(sink.status).end()
+  })
+  const sink: Sink = { url, status: 200, types: new Map(), count: 0, accepted: 0 }
+  return sink
 }
