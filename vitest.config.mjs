@@ -21,10 +21,10 @@ export default defineConfig({
     reporters: ['default', './scripts/counts.mjs'],
     sequence: { sequencer: LongestFirst },
     projects: [
-      { extends: true, test: { name: 'quick', include: quick, isolate: false, ...workers(1, 0) } },
-      { extends: true, test: { name: 'waiting', include: waiting, isolate: false, ...workers(2, 1) } },
-      { extends: true, test: { name: 'mocking', include: mocking, ...workers(2, 1) } },
-      { extends: true, test: { name: 'timed', include: timed, isolate: false, ...workers(3, 2) } },
+      { extends: true, test: { name: 'timed', include: timed, isolate: false, ...workers(3, 0) } },
+      { extends: true, test: { name: 'quick', include: quick, isolate: false, ...workers(1, 1) } },
+      { extends: true, test: { name: 'waiting', include: waiting, isolate: false, ...workers(2, 2) } },
+      { extends: true, test: { name: 'mocking', include: mocking, ...workers(2, 2) } },
     ],
   },
 })
