@@ -3,7 +3,10 @@ import { type Place, TRAVELS_MS, voteHoldsMs } from '../core/cluster/vote.ts'
 import { isBack } from '../core/incident/endpoint-incident.ts'
 import type { Incident } from '../core/incident/incident.ts'
 import type { UnixMs } from '../core/time.ts'
+import type { Verdict } from '../core/verdict/condition.ts'
+import type { Health } from '../core/verdict/health.ts'
 import type { BoardEntry } from '../state/board.ts'
+import type { WritableIncidentLog } from '../state/incident-log.ts'
 
 /** Knows which places of a cluster may still have to say their word: until then, too few would decide. */
 export function createHeardPlaces({ clock, heardMsAgo, hearsOthers, liveVantages, leaseMs }: HeardPlacesDeps) {
@@ -132,7 +135,7 @@ export function beganAt({ health: { since }, places }: Pick<BoardEntry, 'health'
 }
 
 /** Whether an endpoint is up only because other places count than did when its incident was last written. */
-export function areOthersCounting(
+function areOthersCounting(
   { health, places }: Pick<BoardEntry, 'health' | 'places'>,
   incident: Pick<Incident, 'vantages'> | null,
 ): boolean {
@@ -140,6 +143,29 @@ export function areOthersCounting(
   const hasLeft = (seenFrom: string) => !counted.some(({ vantage }) => vantage === seenFrom)
   return counted.some(({ back = 0 }) => back > health.since) || incident?.vantages?.some(hasLeft) === true
 }
+
+/** As its incident has it: if it is up, or not, only because other places count, those before were right until then. */
+export function datedHealth(
+  entry: BoardEntry,
+  last: { readonly verdict: Verdict; readonly counted: string } | undefined,
+  known: Pick<WritableIncidentLog, 'of'>,
+  now: UnixMs,
+): Health {
+  const { health } = entry
+  const incident = known.of(health.endpoint)
+  if (health.verdict === 'up') {
+    const isOther = last === undefined ? areOthersCounting(entry, incident) : last.counted !== countedOf(entry.places)
+    return isOther && last?.verdict !== 'up' ? { ...health, since: now } : health
+  }
+  const since = incident === null ? Math.min(beganAt(entry), now) : health.since
+  return since <= health.since
+    ? health
+    : { ...health, since, confirmation: { ...health.confirmation, badSince: since } }
+}
+
+/** The places that count, as one text to compare. */
+export const countedOf = (places: readonly Place[]) =>
+  places.flatMap(({ counted, vantage }) => (counted ? vantage : [])).join(' ')
 
 export interface HeardPlacesDeps {
   /** Places with a live member. */

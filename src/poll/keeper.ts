@@ -1,5 +1,5 @@
 import type { Clock } from '../clock.ts'
-import type { Place } from '../core/cluster/vote.ts'
+import type { MergedStanding } from '../core/cluster/merge-standings.ts'
 import { type EndpointKey, endpointKey } from '../core/endpoint.ts'
 import { concernedOf, type Incident } from '../core/incident/incident.ts'
 import type { UnixMs } from '../core/time.ts'
@@ -11,9 +11,9 @@ import type { WritableIncidentLog } from '../state/incident-log.ts'
 import type { Store } from '../store/store.ts'
 import type { MergedRecord } from '../store/writes.ts'
 import {
-  areOthersCounting,
-  beganAt,
+  countedOf,
   createHeardPlaces,
+  datedHealth,
   type HeardPlacesDeps,
   isComingBack,
   isInDoubt,
@@ -27,7 +27,6 @@ import {
 } from './incident-recorder.ts'
 import { maintainedIn } from './poll-history.ts'
 import { groupMembersOf, type PolledNetwork } from './polled-endpoints.ts'
-import type { JudgedStanding } from './poller.ts'
 
 /**
  * Keeps the incidents of those networks that this member of a cluster may write: records them from the merged verdicts,
@@ -44,10 +43,7 @@ export function createKeeper(deps: KeeperDeps) {
   const places = createHeardPlaces(deps)
   followChanges(board, kept)
 
-  function placesOf(incident: Incident): readonly string[] {
-    const names = concernedOf(incident)
-    return [...new Set(names.flatMap((name) => faultSeenFrom(board.entry(incident.network, name))))]
-  }
+  const placesOf = (incident: Incident) => placesSeeing(incident, kept, board)
 
   function configureRecorder({ name, recorder }: KeptNetwork): void {
     const network = configured.get(name)
@@ -131,7 +127,7 @@ export function createKeeper(deps: KeeperDeps) {
     async keep(name: string): Promise<void> {
       if (kept.has(name)) return
       const recorder = createIncidentRecorder({ ...deps, placesOf })
-      const nothing = { late: [], changed: null, judged: new Map(), saved: new Map() }
+      const nothing = { late: [], seenFrom: undefined, changed: null, judged: new Map(), saved: new Map() }
       kept.set(name, { name, recorder, since: clock.now(), gainedAt: clock.monotonic(), isReady: false, ...nothing })
       loading ??= loadAll()
       await loading
@@ -150,12 +146,13 @@ export function createKeeper(deps: KeeperDeps) {
     },
 
     /** Call it after the votes of a network were merged, at least once a second. */
-    merged(name: string, { halts, fork }: Pick<JudgedStanding, 'halts' | 'fork'>): void {
+    merged(name: string, { halts, fork, seenFrom }: Omit<MergedStanding, 'heads'>): void {
       const now = clock.now()
       const isKnown = places.listen(now)
       const one = kept.get(name)
       const onBoard = board.network(name)
       if (onBoard === undefined || one?.isReady !== true || !isKnown) return
+      one.seenFrom = seenFrom
       const judged = { network: onBoard.standing.network, isForked: () => fork !== null, fork: () => fork }
       const isEarly = (entry: BoardEntry) => places.isEarly(entry, one.gainedAt)
       const allHeard = () => {
@@ -214,6 +211,8 @@ interface KeptNetwork {
   isReady: boolean
   /** Incidents that earlier keepers have stored since those of before were read, or meanwhile. */
   late: Incident[]
+  /** The places that see what its open incidents of the whole network are about. */
+  seenFrom: MergedStanding['seenFrom']
   /** Endpoints whose merged health may not be recorded yet; `null` for all of them. */
   changed: Set<BoardEntry> | null
   /** The merged health of each endpoint that was recorded last. */
@@ -243,6 +242,18 @@ function followChanges(board: KeeperDeps['board'], kept: ReadonlyMap<string, Kep
   })
 }
 
+/** The places that see the fault of an incident; of a halt or fork, no endpoint is at fault. */
+function placesSeeing(
+  incident: Incident,
+  kept: ReadonlyMap<string, Pick<KeptNetwork, 'seenFrom'>>,
+  board: KeeperDeps['board'],
+): readonly string[] {
+  const { network, cause } = incident
+  if (cause === 'halted' || cause === 'forked') return kept.get(network)?.seenFrom?.[cause] ?? []
+  const names = concernedOf(incident)
+  return [...new Set(names.flatMap((name) => faultSeenFrom(board.entry(network, name))))]
+}
+
 /** Continues an incident that was stored late, unless it is known; one that has ended is shown. */
 function goOn(incident: Incident, { recorder }: KeptNetwork, incidents: WritableIncidentLog): void {
   if (incidents.known(incident.id) !== undefined) return
@@ -270,23 +281,6 @@ function toSave(
   const since = isDatedBack ? Math.min(Math.max(health.since, keptSince), now) : now
   return { endpoint: key, at: now, since, state: verdict, fresh }
 }
-
-/** As its incident has it: if it is up, or not, only because other places count, those before were right until then. */
-function datedHealth(entry: BoardEntry, last: SavedState | undefined, known: WritableIncidentLog, now: UnixMs): Health {
-  const { health } = entry
-  const incident = known.of(health.endpoint)
-  if (health.verdict === 'up') {
-    const isOther = last === undefined ? areOthersCounting(entry, incident) : last.counted !== countedOf(entry.places)
-    return isOther && last?.verdict !== 'up' ? { ...health, since: now } : health
-  }
-  const since = incident === null ? Math.min(beganAt(entry), now) : health.since
-  return since <= health.since
-    ? health
-    : { ...health, since, confirmation: { ...health.confirmation, badSince: since } }
-}
-
-const countedOf = (places: readonly Place[]) =>
-  places.flatMap(({ counted, vantage }) => (counted ? vantage : [])).join(' ')
 
 /** Endpoints whose merged health is not recorded yet. */
 function unrecordedOf(one: KeptNetwork, all: readonly BoardEntry[]): ReadonlySet<BoardEntry> {

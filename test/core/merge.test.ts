@@ -464,6 +464,23 @@ describe('the standing of a network', () => {
     expect(mergeStandings(votes, 3, NOW).fork).toBeNull()
   })
 
+  test('names the places that see a halt or a fork', () => {
+    const [halts, fork] = [[{ shard: 1, since: 400 }], { shard: 0, height: 10, since: 400, branches: [] }]
+    const votes = [
+      word('fra1', { halts }),
+      word('nyc1', { halts, fork }),
+      word('sin1', { fork }),
+      word('tok1', { halts }),
+    ]
+
+    expect(mergeStandings(votes, 2, NOW).seenFrom).toEqual({
+      halted: ['fra1', 'nyc1', 'tok1'],
+      forked: ['nyc1', 'sin1'],
+    })
+    expect(mergeStandings(votes, 'majority', NOW).seenFrom).toEqual({ halted: ['fra1', 'nyc1', 'tok1'], forked: [] })
+    expect(mergeStandings(votes.slice(2), 'majority', NOW).seenFrom).toBeUndefined()
+  })
+
   test('leaves out what is too old or said by an impaired member', () => {
     const heads = [reference(100)]
     const votes = [word('fra1', { heads, validUntil: NOW - 1 }), word('nyc1', { heads, isImpaired: true })]

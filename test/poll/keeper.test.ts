@@ -199,6 +199,20 @@ test('an endpoint down from one of three places is degraded, and from two the sa
   expect(told).toEqual(['adopts ethereum', 'degraded', 'down', 'down closed'])
 })
 
+test('a halt names the places that see it, not those that see an endpoint unwell', async () => {
+  const { keep, say, stored, keeper, clock } = await house()
+  await keep()
+  await say({ fra1: 'degraded', nyc1: 'up', sin1: 'up' })
+  const halts = [{ shard: null, since: clock.now() }]
+
+  keeper.merged('ethereum', { halts, fork: null, seenFrom: { halted: ['nyc1', 'sin1'], forked: [] } })
+  expect(await stored()).toMatchObject([{ cause: 'halted', vantages: ['nyc1', 'sin1'] }])
+  await clock.advance(INTERVAL)
+  keeper.merged('ethereum', { halts, fork: null, seenFrom: { halted: ['fra1', 'nyc1', 'sin1'], forked: [] } })
+
+  expect(await stored()).toMatchObject([{ cause: 'halted', vantages: ['fra1', 'nyc1', 'sin1'] }])
+})
+
 test('a place that joins in without a change of the state is named too, without a message', async () => {
   const { keep, say, stored, incidents, told } = await house()
   await keep()

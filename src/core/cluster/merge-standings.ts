@@ -11,11 +11,13 @@ export function mergeStandings(votes: readonly NetworkVote[], quorum: Quorum, no
     .sort((a, b) => (a.vantage < b.vantage ? -1 : 1))
   const needed = neededOf(quorum, counted.length)
   const shards = [...new Set(counted.flatMap(({ heads }) => heads.map(({ shard }) => shard)))]
-  return {
-    heads: shards.sort(byShard).flatMap((shard) => referenceOf(counted, shard, needed) ?? []),
-    halts: haltsOf(counted, needed),
-    fork: forkOf(counted, needed),
-  }
+  const heads = shards.sort(byShard).flatMap((shard) => referenceOf(counted, shard, needed) ?? [])
+  const [halts, fork] = [haltsOf(counted, needed), forkOf(counted, needed)]
+  const isSame = ({ shard }: { readonly shard: Shard }) => halts.some((halt) => halt.shard === shard)
+  const halted = counted.filter((vote) => vote.halts.some(isSame))
+  const forked = counted.filter((vote) => fork !== null && vote.fork?.shard === fork.shard)
+  const isAny = halts.length > 0 || fork !== null
+  return { heads, halts, fork, ...(isAny && { seenFrom: { halted: namesOf(halted), forked: namesOf(forked) } }) }
 }
 
 export interface MergedStanding {
@@ -24,6 +26,12 @@ export interface MergedStanding {
   readonly halts: NetworkVote['halts']
   /** The fork that a quorum of vantages see, as one of them describes it. */
   readonly fork: NetworkFork | null
+  /** The vantages that see them, in the order of their names; missing if there are none. */
+  readonly seenFrom?: Readonly<Record<'halted' | 'forked', readonly string[]>>
+}
+
+function namesOf(votes: readonly NetworkVote[]): readonly string[] {
+  return votes.map(({ vantage }) => vantage)
 }
 
 function byShard(a: Shard, b: Shard): number {
