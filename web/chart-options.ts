@@ -143,7 +143,7 @@ function seriesOf(series: Series, colours: Colours): uPlot.Series {
       return { stroke, width: 1.2, points: alone }
     case 'faint':
       return { stroke, width: 1, dash: [1, 3], points: hidden }
-    case 'steps':
+    case 'stepped':
       return {
         stroke,
         width: 1.4,

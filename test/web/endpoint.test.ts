@@ -494,6 +494,34 @@ describe('an endpoint', () => {
     expect(textsOf(page, '.where')).toEqual(['2 Jan, 11:00 to 12:00 one point per poll'])
   })
 
+  test('shows the polls of each place as a line of its own', async () => {
+    const from = NOW - 3_600_000
+    const query = { from: String(from / 1000), to: String(NOW / 1000) }
+    const poll = (place: string, second: number, over: Partial<PollView> = {}) =>
+      aPoll(from + second * 1000, { vantage: place, ...over })
+    const polls = [
+      poll('fra1', 0, { height: 1000 }),
+      poll('nyc1', 5, { height: 990, latency_seconds: 0.2 }),
+      poll('fra1', 15, { height: 1001 }),
+      poll('nyc1', 20, { height: 991, latency_seconds: 0.3 }),
+      poll('nyc1', 60, { height: 993, latency_seconds: null, failure: 'timeout' }),
+    ]
+
+    const { page, model } = await show({ query, polls })
+
+    const charts = new Map(view.charts?.(model).charts.map((chart) => [chart.key, chart.series]))
+    expect(charts.get('latency')).toEqual([
+      { label: 'fra1', look: 'stepped', values: [0.012, 0.012, 0.012, 0.012, null, null, null] },
+      { label: 'nyc1', look: 'second', values: [null, 0.2, 0.2, 0.3, 0.3, null, null] },
+    ])
+    expect(charts.get('height')?.map(({ values }) => values)).toEqual([
+      [1000, 1000, 1001, 1001, null, null, null],
+      [null, 990, 990, 991, 991, null, 993],
+    ])
+    const heading = textsOf(page, '[data-chart=height] ~ details th[scope=col]')
+    expect(heading).toEqual(['Time', 'fra1', 'nyc1'])
+  })
+
   test('that is new is shown since its first poll, unless the address asks for a day', async () => {
     const buckets = (start: number) =>
       start < NOW - 20 * MINUTE

@@ -14,7 +14,7 @@ export interface Chart {
 
 export interface Series {
   readonly label: string
-  readonly look: 'main' | 'second' | 'faint' | 'steps' | 'points'
+  readonly look: 'main' | 'second' | 'faint' | 'stepped' | 'points'
   readonly values: readonly (number | null)[]
 }
 

@@ -1,5 +1,5 @@
 import type { HistoryBucketView, PollView, RulesView } from '../../src/http/wire/history.ts'
-import type { Band, Chart, ChartGroup, Moment, Series } from './chart-group.ts'
+import type { Band, Chart, ChartGroup, Moment, Series, Threshold } from './chart-group.ts'
 import type { Zone } from './format.ts'
 import { grafanaPath } from './grafana.ts'
 import { closerPath, type Endpoint, type Span, ticksOf, widerPath, zoomPath } from './time-range.ts'
@@ -59,116 +59,110 @@ export interface Past {
 type Values = Pick<ChartGroup, 'times' | 'charts'>
 
 function bucketCharts({ cells, buckets, rules }: Past): Values {
-  const of = (read: (bucket: HistoryBucketView) => number | null) => buckets.map(read)
-  const latency: readonly Series[] = [
-    { label: ENDPOINT.series.max, look: 'faint', values: of((bucket) => bucket.latency_max_seconds) },
-    { label: ENDPOINT.series.p95, look: 'main', values: of((bucket) => bucket.latency_p95_seconds) },
-    { label: ENDPOINT.series.p50, look: 'second', values: of((bucket) => bucket.latency_p50_seconds) },
+  const of = (label: string, look: Series['look'], key: KeysOf<HistoryBucketView>): readonly Series[] => [
+    { label, look, values: buckets.map((bucket) => bucket[key]) },
   ]
-  const charts = chartsOf(rules, {
-    latency,
-    lag: of((bucket) => bucket.lag_blocks_max),
-    height: of((bucket) => bucket.height),
-    beat: of((bucket) => bucket.heartbeat_lag_seconds_max),
-    failures: of((bucket) => bucket.contiguous_failures_max),
-  })
+  const { series } = ENDPOINT
+  const latency = [
+    ...of(series.max, 'faint', 'latency_max_seconds'),
+    ...of(series.p95, 'main', 'latency_p95_seconds'),
+    ...of(series.p50, 'second', 'latency_p50_seconds'),
+  ]
+  const charts = chartsOf(rules, latency, (label, look, key) => of(label, look, key === 'height' ? key : `${key}_max`))
   return { times: cells, charts }
 }
 
-function pollCharts({ span, rules }: Past, given: readonly PollView[]): Values {
-  const holdsMs = 2500 * (rules?.interval_seconds ?? 60)
-  const polls: ({ readonly atMs: number } & Partial<PollView>)[] = []
-  for (const poll of given) {
-    const atMs = Date.parse(poll.at)
-    const last = polls.at(-1)
-    // No poll in between: break the line.
-    if (last !== undefined && atMs - last.atMs > holdsMs) polls.push({ atMs: (last.atMs + atMs) / 2 })
-    polls.push({ ...poll, atMs })
+function pollCharts({ span, rules }: Past, polls: readonly PollView[]): Values {
+  const rows = rowsOf(polls, 2500 * (rules?.interval_seconds ?? 60))
+  const places = [...new Set(polls.map(({ vantage }) => vantage ?? 'default'))].sort()
+  const of = (label: string, look: Series['look'], key: KeysOf<PollView>): readonly Series[] =>
+    places.map((place, nth) => ({
+      label: places.length < 2 ? label : place,
+      look: places.length < 2 ? look : ((['stepped', 'second'] as const)[nth] ?? 'faint'),
+      values: rows.map(({ latest }) => latest.get(place)?.[key] ?? null),
+    }))
+  const times: Moment[] = rows.map(({ fromMs }, at) => ({ fromMs, toMs: rows[at + 1]?.fromMs ?? span.toMs }))
+  return { times, charts: chartsOf(rules, of(ENDPOINT.series.poll, 'points', 'latency_seconds'), of) }
+}
+
+interface Row {
+  readonly fromMs: number
+  /** By place. */
+  readonly latest: ReadonlyMap<string, PollView>
+}
+
+/** What the latest poll of each place says, whenever that changes: also when one holds no longer, which breaks its line. */
+function rowsOf(polls: readonly PollView[], holdsMs: number): readonly Row[] {
+  const rows: Row[] = []
+  const latest = new Map<string, PollView>()
+  const add = (fromMs: number) => rows.push({ fromMs, latest: new Map(latest) })
+  for (const poll of polls) {
+    const fromMs = Date.parse(poll.at)
+    const own = poll.vantage ?? 'default'
+    // The oldest comes first.
+    for (const [place, { at }] of latest) {
+      const endMs = Date.parse(at) + holdsMs
+      if (endMs < fromMs && latest.delete(place)) add(endMs)
+    }
+    latest.delete(own)
+    latest.set(own, poll)
+    add(fromMs)
   }
-  const of = (read: (poll: Partial<PollView>) => number | null | undefined) => polls.map((poll) => read(poll) ?? null)
-  const charts = chartsOf(rules, {
-    latency: [{ label: ENDPOINT.series.poll, look: 'points', values: of((poll) => poll.latency_seconds) }],
-    lag: of((poll) => poll.lag_blocks),
-    height: of((poll) => poll.height),
-    beat: of((poll) => poll.heartbeat_lag_seconds),
-    failures: of((poll) => poll.contiguous_failures),
-  })
-  const times: Moment[] = polls.map(({ atMs }, at) => ({ fromMs: atMs, toMs: polls[at + 1]?.atMs ?? span.toMs }))
-  return { times, charts }
+  return rows
 }
 
-interface Measured {
-  readonly latency: readonly Series[]
-  readonly lag: Series['values']
-  readonly height: Series['values']
-  readonly beat: Series['values']
-  readonly failures: Series['values']
-}
+type KeysOf<T> = { [K in keyof T]-?: T[K] extends number | null ? K : never }[keyof T]
 
-function chartsOf(rules: RulesView | null, { latency, lag, height, beat, failures }: Measured): readonly Chart[] {
-  const { charts, series } = ENDPOINT
+type Key = 'lag_blocks' | 'height' | 'heartbeat_lag_seconds' | 'contiguous_failures'
+
+function chartsOf(
+  rules: RulesView | null,
+  latency: readonly Series[],
+  of: (label: string, look: Series['look'], key: Key) => readonly Series[],
+): readonly Chart[] {
+  const { charts, series: labels } = ENDPOINT
   const limits = rules?.thresholds
-  const from = (value: number | undefined) => (value === undefined ? [] : [{ value, state: 'degraded' } as const])
+  const from = (value: number | undefined, state: Threshold['state'] = 'degraded'): readonly Threshold[] =>
+    value === undefined ? [] : [{ value, state }]
+  const chart = (
+    key: keyof typeof charts,
+    unit: Chart['unit'],
+    scale: Chart['scale'],
+    series: readonly Series[],
+    thresholds: Chart['thresholds'],
+  ): Chart => ({ key, title: charts[key], unit, scale, series, thresholds })
+  const lagLimits = [...from(limits?.lag_blocks), ...from(limits?.lag_blocks_down, 'down')]
   return [
-    {
-      key: 'latency',
-      title: charts.latency,
-      unit: 'latency',
-      series: latency,
-      thresholds: from(limits?.latency_seconds),
-      scale: 'wide',
-    },
-    {
-      key: 'lag',
-      title: charts.lag,
-      unit: 'count',
-      series: [{ label: series.lag, look: 'steps', values: lag }],
-      thresholds:
-        limits === undefined ? [] : [...from(limits.lag_blocks), { value: limits.lag_blocks_down, state: 'down' }],
-      scale: 'zero',
-    },
-    {
-      key: 'height',
-      title: charts.height,
-      unit: 'count',
-      series: [{ label: series.height, look: 'main', values: height }],
-      thresholds: [],
-      scale: 'free',
-    },
-    {
-      key: 'beat',
-      title: charts.beat,
-      unit: 'duration',
-      series: [{ label: series.beat, look: 'main', values: beat }],
-      thresholds: from(limits?.heartbeat_seconds),
-      scale: 'zero',
-    },
-    {
-      key: 'failures',
-      title: charts.failures,
-      unit: 'count',
-      series: [{ label: series.failures, look: 'steps', values: failures }],
-      thresholds: from(limits?.contiguous_failures),
-      scale: 'zero',
-    },
+    chart('latency', 'latency', 'wide', latency, from(limits?.latency_seconds)),
+    chart('lag', 'count', 'zero', of(labels.lag, 'stepped', 'lag_blocks'), lagLimits),
+    chart('height', 'count', 'free', of(labels.height, 'main', 'height'), []),
+    chart(
+      'beat',
+      'duration',
+      'zero',
+      of(labels.beat, 'main', 'heartbeat_lag_seconds'),
+      from(limits?.heartbeat_seconds),
+    ),
+    chart(
+      'failures',
+      'count',
+      'zero',
+      of(labels.failures, 'stepped', 'contiguous_failures'),
+      from(limits?.contiguous_failures),
+    ),
   ]
 }
 
 /** The states behind the lines. A state that took little of a cell only caps it: a flapping endpoint is mostly up. */
 function bandsOf(cells: readonly Cell[]): readonly Band[] {
-  const bandOf = (cell: Cell): Pick<Band, 'kind' | 'isBrief'> | null => {
-    const { state } = cell
-    if (state === 'down' || state === 'degraded') return { kind: state, isBrief: shareOf(cell) === 'little' }
-    const kind = (['unknown', 'maintenance'] as const).find((one) => isMostly(cell, one))
-    return kind === undefined ? null : { kind, isBrief: false }
-  }
-  const banded = cells.flatMap((cell) => {
-    const band = bandOf(cell)
-    return band === null ? [] : [{ fromMs: cell.fromMs, toMs: cell.toMs, ...band }]
+  const banded = cells.flatMap((cell): Band[] => {
+    const { state, fromMs, toMs } = cell
+    const isBad = state === 'down' || state === 'degraded'
+    const kind = isBad ? state : (['unknown', 'maintenance'] as const).find((one) => isMostly(cell, one))
+    return kind === undefined ? [] : [{ fromMs, toMs, kind, isBrief: isBad && shareOf(cell) === 'little' }]
   })
-  return stretchesOf(banded, (a, b) => a.kind === b.kind && a.isBrief === b.isBrief).map(
-    ({ fromMs, toMs, first: { kind, isBrief } }) => ({ fromMs, toMs, kind, isBrief }),
-  )
+  const stretches = stretchesOf(banded, (a, b) => a.kind === b.kind && a.isBrief === b.isBrief)
+  return stretches.map(({ first, fromMs, toMs }) => ({ ...first, fromMs, toMs }))
 }
 
 function isMostly({ lasted }: Cell, state: 'unknown' | 'maintenance'): boolean {
