@@ -23,7 +23,7 @@ export function othersOf(
     return `Seen by ${count(affected.length, 'endpoint')} of ${name}: this is the chain, not one node.`
   if (halted || forked) return `The network ${name} is ${halted ? 'halted' : 'forked'}: the chain may be the cause.`
   if (conditions.some(({ code, until }) => code === 'partial' && until === null))
-    return 'Other places reach it: the path from the places that do not may be the cause.'
+    return 'Other places reach it: the path from the places that see it down may be the cause.'
   const { counts, states } = statesOf(name)
   const own = states.get(endpoint)
   const others = states.size - (own === undefined ? 0 : 1)

@@ -52,7 +52,7 @@ test('an endpoint that is down from some places only is not blamed, until it is 
       }),
     )
 
-  expect(of(partial)).toBe('Other places reach it: the path from the places that do not may be the cause.')
+  expect(of(partial)).toBe('Other places reach it: the path from the places that see it down may be the cause.')
   expect(of({ ...partial, until: START + 60_000 }, condition())).toBe(
     "The other endpoint of ethereum is up: the fault is this endpoint's.",
   )
