@@ -1,4 +1,5 @@
 import type { GatewayView } from '../../src/http/wire/gateway.ts'
+import { dataTable } from './data-table.ts'
 import { count, type Zone } from './format.ts'
 import { html, nothing, type TemplateResult } from './lit.ts'
 import { exactTime } from './when.ts'
@@ -9,64 +10,44 @@ export function gatewayCallers({ callers, aliases }: GatewayView, zone: Zone): T
   return html`
     <section class="card wide" aria-labelledby="callers">
       <h2 id="callers">${GATEWAY_WORDS.callers}</h2>
-      <div class="scroll" tabindex="0" role="region" aria-label=${GATEWAY_WORDS.callersTable}>
-        <table class="data">
-          <thead>
-            <tr>
-              <th scope="col">${GATEWAY_WORDS.caller}</th>
-              <th scope="col" class="n">${GATEWAY_WORDS.figures.requests}</th>
-              <th scope="col" class="n">${GATEWAY_WORDS.notAnswered}</th>
-              <th scope="col">${GATEWAY_WORDS.limit}</th>
-              <th scope="col">${GATEWAY_WORDS.networks}</th>
-              <th scope="col">${GATEWAY_WORDS.permissions}</th>
-            </tr>
-          </thead>
-          <tbody>
-            ${callers.map(({ name, networks, admin, methods, rate_limit: limit, requests, refused }) => {
-              const allowed = [...(admin ? [GATEWAY_WORDS.admin] : []), ...methods]
-              return html`<tr>
-                <th scope="row">${name}</th>
-                <td class="n" data-label=${GATEWAY_WORDS.figures.requests}>${count(requests)}</td>
-                <td class="n" data-label=${GATEWAY_WORDS.notAnswered}>${count(refused)}</td>
-                <td data-label=${GATEWAY_WORDS.limit}>${limit === null ? html`<span class="quiet">${GATEWAY_WORDS.noLimit}</span>` : GATEWAY_WORDS.perLimit(limit.requests, limit.per_seconds)}</td>
-                <td data-label=${GATEWAY_WORDS.networks}>${networks.join(', ')}</td>
-                <td data-label=${GATEWAY_WORDS.permissions}>${allowed.length === 0 ? html`<span class="quiet">–</span>` : allowed.join(', ')}</td>
-              </tr>`
-            })}
-          </tbody>
-        </table>
-      </div>
+      ${dataTable(GATEWAY_WORDS.callersTable, callers, [
+        [GATEWAY_WORDS.caller, ({ name }) => name, 'head'],
+        [GATEWAY_WORDS.figures.requests, ({ requests }) => count(requests), 'n'],
+        [GATEWAY_WORDS.notAnswered, ({ refused }) => count(refused), 'n'],
+        [GATEWAY_WORDS.limit, limitOf],
+        [GATEWAY_WORDS.networks, ({ networks }) => networks.join(', ')],
+        [GATEWAY_WORDS.permissions, permissionsOf],
+      ])}
       ${aliases.length === 0 ? nothing : aliasTable(aliases, zone)}
     </section>
   `
 }
 
+type Caller = GatewayView['callers'][number]
+
+function limitOf({ rate_limit: limit }: Caller): TemplateResult | string {
+  return limit === null
+    ? html`<span class="quiet">${GATEWAY_WORDS.noLimit}</span>`
+    : GATEWAY_WORDS.perLimit(limit.requests, limit.per_seconds)
+}
+
+function permissionsOf({ admin, methods }: Caller): TemplateResult | string {
+  const allowed = [...(admin ? [GATEWAY_WORDS.admin] : []), ...methods]
+  return allowed.length === 0 ? html`<span class="quiet">–</span>` : allowed.join(', ')
+}
+
 function aliasTable(aliases: GatewayView['aliases'], zone: Zone): TemplateResult {
   return html`
     <h2 id="aliases">${GATEWAY_WORDS.aliases}</h2>
-    <div class="scroll" tabindex="0" role="region" aria-label=${GATEWAY_WORDS.aliases}>
-      <table class="data">
-        <thead>
-          <tr>
-            <th scope="col">${GATEWAY_WORDS.alias}</th>
-            <th scope="col">${GATEWAY_WORDS.target}</th>
-            <th scope="col">${GATEWAY_WORDS.endpoint}</th>
-            <th scope="col">${GATEWAY_WORDS.createdBy}</th>
-            <th scope="col">${GATEWAY_WORDS.status}</th>
-          </tr>
-        </thead>
-        <tbody>
-          ${aliases.map(
-            ({ network, alias, target, endpoint, caller, created_at: at, stale }) => html`<tr>
-              <th scope="row">${alias}</th>
-              <td data-label=${GATEWAY_WORDS.target}>${target}</td>
-              <td data-label=${GATEWAY_WORDS.endpoint}>${network}/${endpoint}</td>
-              <td data-label=${GATEWAY_WORDS.createdBy}>${caller}, ${exactTime(at, zone)}</td>
-              <td data-label=${GATEWAY_WORDS.status}>${stale === null ? GATEWAY_WORDS.active : `${GATEWAY_WORDS.inactive}: ${stale.reason}`}</td>
-            </tr>`,
-          )}
-        </tbody>
-      </table>
-    </div>
+    ${dataTable(GATEWAY_WORDS.aliases, aliases, [
+      [GATEWAY_WORDS.alias, ({ alias }) => alias, 'head'],
+      [GATEWAY_WORDS.target, ({ target }) => target],
+      [GATEWAY_WORDS.endpoint, ({ network, endpoint }) => `${network}/${endpoint}`],
+      [GATEWAY_WORDS.createdBy, ({ caller, created_at: at }) => html`${caller}, ${exactTime(at, zone)}`],
+      [
+        GATEWAY_WORDS.status,
+        ({ stale }) => (stale === null ? GATEWAY_WORDS.active : `${GATEWAY_WORDS.inactive}: ${stale.reason}`),
+      ],
+    ])}
   `
 }

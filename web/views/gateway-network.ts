@@ -1,5 +1,6 @@
 import type { GatewayView } from '../../src/http/wire/gateway.ts'
-import type { StatusView } from '../../src/http/wire/status.ts'
+import type { EndpointView, StatusView } from '../../src/http/wire/status.ts'
+import { dataTable } from './data-table.ts'
 import { fine } from './figures.ts'
 import { count, latency } from './format.ts'
 import { html, nothing, svg, type TemplateResult } from './lit.ts'
@@ -15,53 +16,42 @@ export function gatewayNetwork(network: Network, status: StatusView | null): Tem
   const id = `gateway-${name}`
   const shares = sharesOf(endpoints.map(({ answered }) => answered))
   const shown = new Map(of?.endpoints.map((endpoint) => [endpoint.name, endpoint]))
-  const eligible = endpoints.filter((endpoint) => exclusionOf(endpoint, shown.get(endpoint.name)?.state) === null)
+  const excluded = (endpoint: Routed) => exclusionOf(endpoint, shown.get(endpoint.name)?.state)
+  const eligible = endpoints.filter((endpoint) => excluded(endpoint) === null)
+  const title = of?.title ?? name
   return html`
     <section class="card wide" aria-labelledby=${id}>
       <h2 id=${id}>
-        <a href=${networkPath(name)}>${of?.title ?? name}</a> <small>${GATEWAY_WORDS.order.toLowerCase()}</small>
+        <a href=${networkPath(name)}>${title}</a> <small>${GATEWAY_WORDS.order.toLowerCase()}</small>
       </h2>
       ${eligible.length === 0 ? html`<p class="bad">${ROUTING_WORDS.noneHealthy}</p>` : nothing}
-      <div class="scroll" tabindex="0" role="region" aria-label="${of?.title ?? name}: ${GATEWAY_WORDS.order}">
-        <table class="data">
-          <thead>
-            <tr>
-              <th scope="col">${GATEWAY_WORDS.endpoint}</th>
-              <th scope="col">${GATEWAY_WORDS.place}</th>
-              <th scope="col" class="share">${GATEWAY_WORDS.share}</th>
-              <th scope="col" class="n">${GATEWAY_WORDS.latency}</th>
-              <th scope="col" class="n">${GATEWAY_WORDS.attempts}</th>
-              <th scope="col" class="n">${GATEWAY_WORDS.failedAttempts}</th>
-              <th scope="col" class="n">${GATEWAY_WORDS.inFlightColumn}</th>
-            </tr>
-          </thead>
-          <tbody>
-            ${endpoints.map((endpoint, place) => {
-              const current = shown.get(endpoint.name)
-              const excluded = exclusionOf(endpoint, current?.state)
-              return html`<tr class=${excluded === null ? '' : 'out'}>
-                <th scope="row">
-                  ${current === undefined ? nothing : endpointMark(current)}
-                  <a href=${endpointPath(name, endpoint.name)}>${current?.title ?? endpoint.name}</a>
-                  ${endpoint.tier === 'fallback' ? html`<small>${ROUTING_WORDS.fallback}</small>` : nothing}
-                </th>
-                <td data-label=${GATEWAY_WORDS.place}>${standing(excluded, eligible.indexOf(endpoint))}</td>
-                <td class="share" data-label=${GATEWAY_WORDS.share}>${share(shares[place] ?? null)}</td>
-                <td class="n" data-label=${GATEWAY_WORDS.latency}>${endpoint.latency_seconds === null ? '–' : latency(endpoint.latency_seconds)}</td>
-                <td class="n" data-label=${GATEWAY_WORDS.attempts}>${count(endpoint.attempts)}</td>
-                <td class="n" data-label=${GATEWAY_WORDS.failedAttempts}>${quietZero(endpoint.attempts - endpoint.answered)}</td>
-                <td class="n" data-label=${GATEWAY_WORDS.inFlightColumn}>${quietZero(endpoint.in_flight)}</td>
-              </tr>`
-            })}
-          </tbody>
-        </table>
-      </div>
-      ${besides(traffic)} ${traffic.operations.length === 0 ? html`<p class="quiet">${GATEWAY_WORDS.nothing}</p>` : operations(network, of?.title ?? name)}
+      ${dataTable(
+        `${title}: ${GATEWAY_WORDS.order}`,
+        endpoints,
+        [
+          [GATEWAY_WORDS.endpoint, (endpoint) => named(endpoint, name, shown.get(endpoint.name)), 'head'],
+          [GATEWAY_WORDS.place, (endpoint) => standing(excluded(endpoint), eligible.indexOf(endpoint))],
+          [GATEWAY_WORDS.share, (_, at) => share(shares[at] ?? null), 'share'],
+          [GATEWAY_WORDS.latency, ({ latency_seconds: took }) => (took === null ? '–' : latency(took)), 'n'],
+          [GATEWAY_WORDS.attempts, ({ attempts }) => count(attempts), 'n'],
+          [GATEWAY_WORDS.failedAttempts, ({ attempts, answered }) => quietZero(attempts - answered), 'n'],
+          [GATEWAY_WORDS.inFlightColumn, ({ in_flight: inFlight }) => quietZero(inFlight), 'n'],
+        ],
+        (endpoint) => (excluded(endpoint) === null ? nothing : 'out'),
+      )}
+      ${besides(traffic)} ${traffic.operations.length === 0 ? html`<p class="quiet">${GATEWAY_WORDS.nothing}</p>` : operations(network, title)}
     </section>
   `
 }
 
 type Network = GatewayView['networks'][number]
+type Routed = Network['endpoints'][number]
+
+function named({ name, tier }: Routed, network: string, shown: EndpointView | undefined): TemplateResult {
+  return html`${shown === undefined ? nothing : endpointMark(shown)}
+    <a href=${endpointPath(network, name)}>${shown?.title ?? name}</a>
+    ${tier === 'fallback' ? html`<small>${ROUTING_WORDS.fallback}</small>` : nothing}`
+}
 
 function standing(excluded: string | null, place: number): TemplateResult {
   if (excluded !== null) {
@@ -111,40 +101,22 @@ function operations({ traffic }: Network, title: string): TemplateResult {
   return html`
     <details class="behind" open>
       <summary>${GATEWAY_WORDS.operations}</summary>
-      <div class="scroll" tabindex="0" role="region" aria-label="${title}: ${GATEWAY_WORDS.operations}">
-        <table class="data">
-          <thead>
-            <tr>
-              <th scope="col">${GATEWAY_WORDS.operation}</th>
-              <th scope="col" class="n">${GATEWAY_WORDS.figures.requests}</th>
-              <th scope="col" class="n">${GATEWAY_WORDS.answered}</th>
-              <th scope="col" class="n">${GATEWAY_WORDS.nodeErrors}</th>
-              <th scope="col" class="n">${GATEWAY_WORDS.figures.failed}</th>
-              <th scope="col" class="n">${GATEWAY_WORDS.figures.rejected}</th>
-              <th scope="col" class="n">${GATEWAY_WORDS.time}</th>
-              <th scope="col" class="n">${GATEWAY_WORDS.p99Column}</th>
-              <th scope="col" class="n">${GATEWAY_WORDS.overhead}</th>
-              <th scope="col" class="n">${GATEWAY_WORDS.p99Column}</th>
-            </tr>
-          </thead>
-          <tbody>
-            ${traffic.operations.map(
-              (operation) => html`<tr>
-                <th scope="row">${operationName(operation.name)}</th>
-                <td class="n" data-label=${GATEWAY_WORDS.figures.requests}>${count(operation.requests)}</td>
-                <td class="n" data-label=${GATEWAY_WORDS.answered}>${quietZero(operation.answered)}</td>
-                <td class="n" data-label=${GATEWAY_WORDS.nodeErrors}>${quietZero(operation.node_errors)}</td>
-                <td class="n" data-label=${GATEWAY_WORDS.figures.failed}>${operation.failed === 0 ? quietZero(0) : html`<b class="bad">${count(operation.failed)}</b>`}</td>
-                <td class="n" data-label=${GATEWAY_WORDS.figures.rejected}>${quietZero(operation.refused)}</td>
-                <td class="n" data-label=${GATEWAY_WORDS.time}>${fine(operation.duration.p50_seconds)}</td>
-                <td class="n" data-label=${GATEWAY_WORDS.p99Column}>${fine(operation.duration.p99_seconds)}</td>
-                <td class="n" data-label=${GATEWAY_WORDS.overhead}>${fine(operation.overhead.p50_seconds)}</td>
-                <td class="n" data-label=${GATEWAY_WORDS.p99Column}>${fine(operation.overhead.p99_seconds)}</td>
-              </tr>`,
-            )}
-          </tbody>
-        </table>
-      </div>
+      ${dataTable(`${title}: ${GATEWAY_WORDS.operations}`, traffic.operations, [
+        [GATEWAY_WORDS.operation, ({ name }) => operationName(name), 'head'],
+        [GATEWAY_WORDS.figures.requests, ({ requests }) => count(requests), 'n'],
+        [GATEWAY_WORDS.answered, ({ answered }) => quietZero(answered), 'n'],
+        [GATEWAY_WORDS.nodeErrors, ({ node_errors: errors }) => quietZero(errors), 'n'],
+        [
+          GATEWAY_WORDS.figures.failed,
+          ({ failed }) => (failed === 0 ? quietZero(0) : html`<b class="bad">${count(failed)}</b>`),
+          'n',
+        ],
+        [GATEWAY_WORDS.figures.rejected, ({ refused }) => quietZero(refused), 'n'],
+        [GATEWAY_WORDS.time, ({ duration }) => fine(duration.p50_seconds), 'n'],
+        [GATEWAY_WORDS.p99Column, ({ duration }) => fine(duration.p99_seconds), 'n'],
+        [GATEWAY_WORDS.overhead, ({ overhead }) => fine(overhead.p50_seconds), 'n'],
+        [GATEWAY_WORDS.p99Column, ({ overhead }) => fine(overhead.p99_seconds), 'n'],
+      ])}
     </details>
   `
 }

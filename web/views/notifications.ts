@@ -1,5 +1,6 @@
 import type { ChannelView, DeliveryView, NotificationsView } from '../../src/http/wire/notifications.ts'
 import type { SilenceView } from '../../src/http/wire/silences.ts'
+import { dataTable } from './data-table.ts'
 import { count, type Zone } from './format.ts'
 import { html, nothing, type TemplateResult } from './lit.ts'
 import { mark } from './mark.ts'
@@ -71,78 +72,42 @@ function heartbeat({ heartbeat: of }: NotificationsView, zone: Zone): TemplateRe
 }
 
 function channelTable(channels: readonly ChannelView[], zone: Zone): TemplateResult {
-  return html`
-    <div class="scroll" tabindex="0" role="region" aria-label=${NOTIFICATION_WORDS.channelTable}>
-      <table class="data">
-        <thead>
-          <tr>
-            <th scope="col">${NOTIFICATION_WORDS.channel}</th>
-            <th scope="col">${NOTIFICATION_WORDS.type}</th>
-            <th scope="col">${NOTIFICATION_WORDS.health}</th>
-            <th scope="col">${NOTIFICATION_WORDS.lastSent}</th>
-            <th scope="col" class="n">${NOTIFICATION_WORDS.waiting}</th>
-            <th scope="col" class="n">${NOTIFICATION_WORDS.sent}</th>
-            <th scope="col" class="n">${NOTIFICATION_WORDS.retried}</th>
-            <th scope="col" class="n">${NOTIFICATION_WORDS.rejected}</th>
-            <th scope="col" class="n">${NOTIFICATION_WORDS.expired}</th>
-          </tr>
-        </thead>
-        <tbody>
-          ${channels.map(
-            ({ name, type, failing, last_error: error, last_sent_at: sentAt, waiting, results }) => html`<tr>
-              <th scope="row">${name}</th>
-              <td data-label=${NOTIFICATION_WORDS.type}>${type}</td>
-              <td data-label=${NOTIFICATION_WORDS.health}><span>${mark(failing ? 'down' : 'up')} ${failing ? NOTIFICATION_WORDS.failing : NOTIFICATION_WORDS.working}${error === null ? nothing : html`<br /><small>${error}</small>`}</span></td>
-              <td data-label=${NOTIFICATION_WORDS.lastSent}>${sentAt === null ? '–' : exactTime(sentAt, zone)}</td>
-              <td class="n" data-label=${NOTIFICATION_WORDS.waiting}>${count(waiting)}</td>
-              <td class="n" data-label=${NOTIFICATION_WORDS.sent}>${count(results.sent)}</td>
-              <td class="n" data-label=${NOTIFICATION_WORDS.retried}>${count(results.retried)}</td>
-              <td class="n" data-label=${NOTIFICATION_WORDS.rejected}>${count(results.rejected)}</td>
-              <td class="n" data-label=${NOTIFICATION_WORDS.expired}>${count(results.expired)}</td>
-            </tr>`,
-          )}
-        </tbody>
-      </table>
-    </div>
-  `
+  return dataTable(NOTIFICATION_WORDS.channelTable, channels, [
+    [NOTIFICATION_WORDS.channel, ({ name }) => name, 'head'],
+    [NOTIFICATION_WORDS.type, ({ type }) => type],
+    [
+      NOTIFICATION_WORDS.health,
+      ({ failing, last_error: error }) =>
+        html`<span>${mark(failing ? 'down' : 'up')} ${failing ? NOTIFICATION_WORDS.failing : NOTIFICATION_WORDS.working}${below(error)}</span>`,
+    ],
+    [NOTIFICATION_WORDS.lastSent, ({ last_sent_at: at }) => (at === null ? '–' : exactTime(at, zone))],
+    [NOTIFICATION_WORDS.waiting, ({ waiting }) => count(waiting), 'n'],
+    [NOTIFICATION_WORDS.sent, ({ results }) => count(results.sent), 'n'],
+    [NOTIFICATION_WORDS.retried, ({ results }) => count(results.retried), 'n'],
+    [NOTIFICATION_WORDS.rejected, ({ results }) => count(results.rejected), 'n'],
+    [NOTIFICATION_WORDS.expired, ({ results }) => count(results.expired), 'n'],
+  ])
 }
 
 function deliveryTable(deliveries: readonly DeliveryView[], zone: Zone): TemplateResult {
-  return html`
-    <div class="scroll" tabindex="0" role="region" aria-label=${NOTIFICATION_WORDS.deliveryTable}>
-      <table class="data">
-        <thead>
-          <tr>
-            <th scope="col">${NOTIFICATION_WORDS.time}</th>
-            <th scope="col">${NOTIFICATION_WORDS.channel}</th>
-            <th scope="col">${NOTIFICATION_WORDS.message}</th>
-            <th scope="col">${NOTIFICATION_WORDS.about}</th>
-            <th scope="col">${NOTIFICATION_WORDS.result}</th>
-          </tr>
-        </thead>
-        <tbody>
-          ${deliveries.map(
-            ({
-              channel,
-              type,
-              incident,
-              member,
-              network,
-              endpoint,
-              created_at: at,
-              sent_at: sentAt,
-              result,
-              error,
-            }) => html`<tr>
-              <td data-label=${NOTIFICATION_WORDS.time}>${exactTime(sentAt ?? at, zone)}</td>
-              <th scope="row">${channel}</th>
-              <td data-label=${NOTIFICATION_WORDS.message}>${NOTIFICATION_WORDS.types[type]}</td>
-              <td data-label=${NOTIFICATION_WORDS.about}>${incident === null ? NOTIFICATION_WORDS.itself(network, member) : html`<a href=${incidentPath(incident)}>${endpoint === null ? network : `${network}/${endpoint}`}</a>`}</td>
-              <td data-label=${NOTIFICATION_WORDS.result}><span>${result === null ? NOTIFICATION_WORDS.pending : NOTIFICATION_WORDS.results[result]}${error === null ? nothing : html`<br /><small>${error}</small>`}</span></td>
-            </tr>`,
-          )}
-        </tbody>
-      </table>
-    </div>
-  `
+  return dataTable(NOTIFICATION_WORDS.deliveryTable, deliveries, [
+    [NOTIFICATION_WORDS.time, ({ sent_at: sentAt, created_at: createdAt }) => exactTime(sentAt ?? createdAt, zone)],
+    [NOTIFICATION_WORDS.channel, ({ channel }) => channel, 'head'],
+    [NOTIFICATION_WORDS.message, ({ type }) => NOTIFICATION_WORDS.types[type]],
+    [NOTIFICATION_WORDS.about, subjectOf],
+    [
+      NOTIFICATION_WORDS.result,
+      ({ result, error }) =>
+        html`<span>${result === null ? NOTIFICATION_WORDS.pending : NOTIFICATION_WORDS.results[result]}${below(error)}</span>`,
+    ],
+  ])
+}
+
+function below(error: string | null): TemplateResult | typeof nothing {
+  return error === null ? nothing : html`<br /><small>${error}</small>`
+}
+
+function subjectOf({ incident, member, network, endpoint }: DeliveryView): TemplateResult | string {
+  if (incident === null) return NOTIFICATION_WORDS.itself(network, member)
+  return html`<a href=${incidentPath(incident)}>${endpoint === null ? network : `${network}/${endpoint}`}</a>`
 }

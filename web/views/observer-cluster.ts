@@ -1,4 +1,5 @@
 import type { ClusterDetailsView } from '../../src/http/wire/cluster.ts'
+import { dataTable } from './data-table.ts'
 import { ticking } from './endpoint-row.ts'
 import { figures, fine } from './figures.ts'
 import { age, count, type Zone } from './format.ts'
@@ -42,73 +43,50 @@ function database(
   ])
 }
 
-function members(list: ClusterDetailsView['members'], zone: Zone, nowMs: number): TemplateResult {
-  return html`
-    <div class="scroll" tabindex="0" role="region" aria-label=${WORDS.members}>
-      <table class="data">
-        <thead>
-          <tr>
-            <th scope="col">${WORDS.member}</th>
-            <th scope="col">${WORDS.place}</th>
-            <th scope="col">${WORDS.version}</th>
-            <th scope="col" class="n">${WORDS.heard}</th>
-            <th scope="col">${WORDS.standing}</th>
-          </tr>
-        </thead>
-        <tbody>
-          ${list.map(
-            ({ id, vantage, version, url, seen_at: seenAt, self, live, differs }) => html`<tr>
-              <th scope="row">${url === null ? id : html`<a href=${url}>${id}</a>`}${self ? html` <small>${WORDS.self}</small>` : nothing}</th>
-              <td data-label=${WORDS.place}>${vantage}</td>
-              <td data-label=${WORDS.version}>${version}</td>
-              <td class="n" data-label=${WORDS.heard}><span>${ticking(seenAt, zone, nowMs)} ${OBSERVER_WORDS.ago}</span></td>
-              <td data-label=${WORDS.standing}><span>${live === null ? WORDS.notKnown : live ? WORDS.live : html`<b class="bad">${WORDS.gone}</b>`}${live && differs ? html`, <b class="bad">${WORDS.differs}</b>` : nothing}</span></td>
-            </tr>`,
-          )}
-        </tbody>
-      </table>
-    </div>
-  `
+type Member = ClusterDetailsView['members'][number]
+
+function members(list: readonly Member[], zone: Zone, nowMs: number): TemplateResult {
+  return dataTable(WORDS.members, list, [
+    [
+      WORDS.member,
+      ({ id, url, self }) =>
+        html`${url === null ? id : html`<a href=${url}>${id}</a>`}${self ? html` <small>${WORDS.self}</small>` : nothing}`,
+      'head',
+    ],
+    [WORDS.place, ({ vantage }) => vantage],
+    [WORDS.version, ({ version }) => version],
+    [
+      WORDS.heard,
+      ({ seen_at: seenAt }) => html`<span>${ticking(seenAt, zone, nowMs)} ${OBSERVER_WORDS.ago}</span>`,
+      'n',
+    ],
+    [WORDS.standing, standing],
+  ])
+}
+
+function standing({ live, differs }: Member): TemplateResult {
+  return html`<span>${live === null ? WORDS.notKnown : live ? WORDS.live : html`<b class="bad">${WORDS.gone}</b>`}${live && differs ? html`, <b class="bad">${WORDS.differs}</b>` : nothing}</span>`
 }
 
 function leases({ leases: polls, keepers, store }: ClusterDetailsView, toldMs: number): TemplateResult {
-  return html`
-    <div class="scroll" tabindex="0" role="region" aria-label=${WORDS.leases}>
-      <table class="data">
-        <thead>
-          <tr>
-            <th scope="col">${WORDS.network}</th>
-            <th scope="col">${WORDS.task}</th>
-            <th scope="col">${WORDS.member}</th>
-            <th scope="col" class="n">${WORDS.left}</th>
-            <th scope="col" class="n">${WORDS.token}</th>
-          </tr>
-        </thead>
-        <tbody>
-          ${polls.map((lease) => leaseRow(lease, WORDS.polls(lease.vantage), toldMs, store.reachable))}
-          ${keepers.map((lease) => leaseRow(lease, WORDS.keeps, toldMs, store.reachable))}
-        </tbody>
-      </table>
-    </div>
-  `
-}
-
-type Lease = ClusterDetailsView['keepers'][number]
-
-function leaseRow(
-  { network, member, token, expires_at: until }: Lease,
-  task: string,
-  toldMs: number,
-  isKnown: boolean,
-): TemplateResult {
-  const left = (Date.parse(until) - toldMs) / 1000
-  // Its holder may have renewed it, where only this member cannot reach the database.
-  const over = isKnown || member === null ? html`<b class="bad">${WORDS.expired}</b>` : WORDS.notKnown
-  return html`<tr>
-    <th scope="row">${network}</th>
-    <td data-label=${WORDS.task}>${task}</td>
-    <td data-label=${WORDS.member}>${member ?? html`<b class="bad">${WORDS.noMember}</b>`}</td>
-    <td class="n" data-label=${WORDS.left}>${left > 0 ? age(left) : over}</td>
-    <td class="n" data-label=${WORDS.token}>${count(token)}</td>
-  </tr>`
+  const all = [
+    ...polls.map((lease) => ({ ...lease, task: WORDS.polls(lease.vantage) })),
+    ...keepers.map((lease) => ({ ...lease, task: WORDS.keeps })),
+  ]
+  return dataTable(WORDS.leases, all, [
+    [WORDS.network, ({ network }) => network, 'head'],
+    [WORDS.task, ({ task }) => task],
+    [WORDS.member, ({ member }) => member ?? html`<b class="bad">${WORDS.noMember}</b>`],
+    [
+      WORDS.left,
+      ({ member, expires_at: until }) => {
+        const left = (Date.parse(until) - toldMs) / 1000
+        if (left > 0) return age(left)
+        // Its holder may have renewed it, where only this member cannot reach the database.
+        return store.reachable || member === null ? html`<b class="bad">${WORDS.expired}</b>` : WORDS.notKnown
+      },
+      'n',
+    ],
+    [WORDS.token, ({ token }) => count(token), 'n'],
+  ])
 }
