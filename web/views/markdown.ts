@@ -1,6 +1,6 @@
 import { html, type TemplateResult } from './lit.ts'
 
-/** The Markdown of the runbooks: headings, paragraphs, lists, code blocks and tables; inline code, strong text and links. */
+/** The Markdown of the runbooks: headings, paragraphs, lists and code blocks; inline code and links. */
 export function markdown(text: string): TemplateResult {
   return html`${blocksOf(text).map((block) => drawn(block))}`
 }
@@ -9,7 +9,6 @@ type Block =
   | { readonly kind: 'heading'; readonly level: number; readonly text: string }
   | { readonly kind: 'code' | 'paragraph'; readonly text: string }
   | { readonly kind: 'list'; readonly items: readonly string[] }
-  | { readonly kind: 'table'; readonly rows: readonly (readonly string[])[] }
 
 function blocksOf(text: string): readonly Block[] {
   const blocks: Block[] = []
@@ -32,23 +31,12 @@ function blocksOf(text: string): readonly Block[] {
     } else if (line.startsWith('- ')) {
       const items = take((one) => /^(- |\s+\S)/.test(one)).join('\n')
       blocks.push({ kind: 'list', items: items.split(/^- /m).slice(1) })
-    } else if (line.startsWith('|')) {
-      const rows = take((one) => one.startsWith('|')).map(cellsOf)
-      blocks.push({ kind: 'table', rows: rows.filter((_, at) => at !== 1) })
-    } else
-      blocks.push({
-        kind: 'paragraph',
-        text: take((one) => one.trim() !== '' && !/^(```|- |\||#+ )/.test(one)).join('\n'),
-      })
+    } else {
+      const text = take((one) => one.trim() !== '' && !/^(```|- |#+ )/.test(one)).join('\n')
+      blocks.push({ kind: 'paragraph', text })
+    }
   }
   return blocks
-}
-
-function cellsOf(row: string): readonly string[] {
-  return row
-    .replace(/^\||\|\s*$/g, '')
-    .split(/(?<!\\)\|/)
-    .map((cell) => cell.trim().replaceAll('\\|', '|'))
 }
 
 function drawn(block: Block): TemplateResult {
@@ -63,28 +51,16 @@ function drawn(block: Block): TemplateResult {
       return html`<pre tabindex="0"><code>${block.text}</code></pre>`
     case 'list':
       return html`<ul>${block.items.map((item) => html`<li>${inline(item)}</li>`)}</ul>`
-    case 'table': {
-      const [head = [], ...rows] = block.rows
-      return html`<div class="scroll" tabindex="0"><table>
-        <thead><tr>${head.map((cell) => html`<th scope="col">${inline(cell)}</th>`)}</tr></thead>
-        <tbody>${rows.map((row) => html`<tr>${row.map((cell) => html`<td>${inline(cell)}</td>`)}</tr>`)}</tbody>
-      </table></div>`
-    }
   }
 }
 
-const INLINE = /`([^`]+)`|\*\*([^*]+)\*\*|\[([^\]]+)\]\(([^)]+)\)/
+const INLINE = /`([^`]+)`|\[([^\]]+)\]\(([^)]+)\)/
 
 function inline(text: string): readonly (string | TemplateResult)[] {
   const found = INLINE.exec(text)
   if (found === null) return [text]
-  const [whole, code, strong, label = '', target = ''] = found
-  const piece =
-    code !== undefined
-      ? html`<code>${code}</code>`
-      : strong !== undefined
-        ? html`<strong>${inline(strong)}</strong>`
-        : link(label, target)
+  const [whole, code, label = '', target = ''] = found
+  const piece = code === undefined ? link(label, target) : html`<code>${code}</code>`
   return [text.slice(0, found.index), piece, ...inline(text.slice(found.index + whole.length))]
 }
 
