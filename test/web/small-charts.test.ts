@@ -90,9 +90,10 @@ describe('small charts', () => {
   })
 
   test('are padded with unknown time if they are short', () => {
-    const of = padded(aCourse([7]), 3)
+    const of = padded(aCourse([7]))
 
-    expect([of.startMs, of.cells, of.panels[0]?.values]).toEqual([START - 120_000, 3, [null, null, 7]])
-    expect(padded(of, 2)).toEqual(of)
+    const unknown = Array.from({ length: 59 }, () => null)
+    expect([of.startMs, of.cells, of.panels[0]?.values]).toEqual([START - 59 * 60_000, 60, [...unknown, 7]])
+    expect(padded(of)).toEqual(of)
   })
 })

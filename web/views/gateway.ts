@@ -19,9 +19,6 @@ export const view = defineView<GatewayView>({
   hasStyle: true,
 })
 
-/** Shorter charts are padded to this, so that the first minutes do not look like a full history. */
-const HOUR_MIN = 60
-
 function off(): TemplateResult {
   return html`
     <header class="subject"><h1 tabindex="-1">${GATEWAY_WORDS.title}</h1><p>${GATEWAY_WORDS.off}</p></header>
@@ -47,25 +44,22 @@ function draw({ data, status, settings, nowMs }: Model<GatewayView>): TemplateRe
         ${figures(totals(data))}
         ${guard([data, settings.zone], () =>
           smallCharts(
-            padded(
-              {
-                id: 'requests-chart',
-                title: GATEWAY_WORDS.charts,
-                startMs: Date.parse(data.course.from),
-                stepMs: data.course.step_seconds * 1000,
-                cells: data.course.requests.length,
-                zone: settings.zone,
-                grafana: grafanaPath(data.grafana_url, 'gateway', {
-                  fromMs: Date.parse(data.course.from),
-                  toMs: Date.parse(data.course.from) + data.course.requests.length * data.course.step_seconds * 1000,
-                }),
-                panels: [
-                  { name: GATEWAY_WORDS.requestsChart, values: data.course.requests, write: count },
-                  { name: GATEWAY_WORDS.failedChart, values: data.course.failed, write: count, limit: 1 },
-                ],
-              },
-              HOUR_MIN,
-            ),
+            padded({
+              id: 'requests-chart',
+              title: GATEWAY_WORDS.charts,
+              startMs: Date.parse(data.course.from),
+              stepMs: data.course.step_seconds * 1000,
+              cells: data.course.requests.length,
+              zone: settings.zone,
+              grafana: grafanaPath(data.grafana_url, 'gateway', {
+                fromMs: Date.parse(data.course.from),
+                toMs: Date.parse(data.course.from) + data.course.requests.length * data.course.step_seconds * 1000,
+              }),
+              panels: [
+                { name: GATEWAY_WORDS.requestsChart, values: data.course.requests, write: count },
+                { name: GATEWAY_WORDS.failedChart, values: data.course.failed, write: count, limit: 1 },
+              ],
+            }),
           ),
         )}
       </section>

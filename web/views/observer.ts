@@ -30,9 +30,6 @@ async function load(sources: Sources): Promise<Answer<Data>> {
   return !answer.ok && answer.why === 'locked' ? { ok: true, value: null } : answer
 }
 
-/** Shorter charts are padded to this, so that the first minutes do not look like a full history. */
-const HOUR_MIN = 60
-
 function draw(model: Model<Data>): TemplateResult {
   const { data, status } = model
   const { impaired, judging, reasons } = status?.observer ?? data ?? { impaired: false, judging: true, reasons: [] }
@@ -58,30 +55,27 @@ function figuresOf(data: OwnHealthView, { settings: { zone }, nowMs }: Model<Dat
         <h2 id="charts">${OBSERVER_WORDS.charts}</h2>
         ${guard([data, zone], () =>
           smallCharts(
-            padded(
-              {
-                id: 'own-charts',
-                title: OBSERVER_WORDS.charts,
-                startMs: Date.parse(of.from),
-                stepMs: of.step_seconds * 1000,
-                cells: of.loop_lag_seconds.length,
-                zone,
-                grafana: grafanaPath(data.grafana_url, 'itself', {
-                  fromMs: Date.parse(of.from),
-                  toMs: Date.parse(data.generated_at),
-                }),
-                panels: [
-                  // Above 0.5 s polls do not count, see docs/operations.md.
-                  { name: OBSERVER_WORDS.loopLag, values: of.loop_lag_seconds, write: fine, limit: 0.5 },
-                  { name: OBSERVER_WORDS.pollLag, values: of.poll_lag_seconds, write: fine },
-                  { name: OBSERVER_WORDS.skipped, values: of.skips, write: count, limit: 1 },
-                  { name: OBSERVER_WORDS.queue, values: of.queue_rows, write: count },
-                  { name: OBSERVER_WORDS.commits, kind: 'line', values: of.commit_seconds, write: fine },
-                  { name: OBSERVER_WORDS.memory, kind: 'line', values: of.resident_bytes, write: bytes },
-                ],
-              },
-              HOUR_MIN,
-            ),
+            padded({
+              id: 'own-charts',
+              title: OBSERVER_WORDS.charts,
+              startMs: Date.parse(of.from),
+              stepMs: of.step_seconds * 1000,
+              cells: of.loop_lag_seconds.length,
+              zone,
+              grafana: grafanaPath(data.grafana_url, 'itself', {
+                fromMs: Date.parse(of.from),
+                toMs: Date.parse(data.generated_at),
+              }),
+              panels: [
+                // Above 0.5 s polls do not count, see docs/operations.md.
+                { name: OBSERVER_WORDS.loopLag, values: of.loop_lag_seconds, write: fine, limit: 0.5 },
+                { name: OBSERVER_WORDS.pollLag, values: of.poll_lag_seconds, write: fine },
+                { name: OBSERVER_WORDS.skipped, values: of.skips, write: count, limit: 1 },
+                { name: OBSERVER_WORDS.queue, values: of.queue_rows, write: count },
+                { name: OBSERVER_WORDS.commits, kind: 'line', values: of.commit_seconds, write: fine },
+                { name: OBSERVER_WORDS.memory, kind: 'line', values: of.resident_bytes, write: bytes },
+              ],
+            }),
           ),
         )}
       </section>

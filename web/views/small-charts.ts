@@ -80,9 +80,11 @@ const TOP = 3
 /** The smallest bar that is visible. */
 const LEAST = 1.5
 
-/** Adds unknown cells at the start, up to the given number of cells. */
-export function padded(of: SmallCharts, atLeast: number): SmallCharts {
-  const more = Math.max(0, atLeast - of.cells)
+/** An hour of minutes: shorter charts begin with unknown cells, so that the first minutes do not look like a full history. */
+const LEAST_CELLS = 60
+
+export function padded(of: SmallCharts): SmallCharts {
+  const more = Math.max(0, LEAST_CELLS - of.cells)
   const before = Array.from({ length: more }, () => null)
   return {
     ...of,
