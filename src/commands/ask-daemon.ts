@@ -3,7 +3,6 @@ import type { TLSSocket } from 'node:tls'
 import { buildConnector, Client } from 'undici'
 import type * as z from 'zod'
 import { urlOf } from '../config/addresses.ts'
-import type { Environment } from '../config/interpolate.ts'
 import type { Config } from '../config/resolve.ts'
 import { parseJson } from '../core/json.ts'
 import { printable } from '../http/plain-text.ts'
@@ -18,10 +17,10 @@ import { type CommandIo, EXIT } from './io.ts'
 export async function askDaemon<T>(
   file: string,
   ask: Ask<T>,
-  { io, env }: { readonly io: CommandIo; readonly env: Environment },
+  io: CommandIo,
   then: (answer: T) => string,
 ): Promise<number> {
-  const loaded = readConfig(file, io, env)
+  const loaded = readConfig(file, io)
   if (loaded === null) return EXIT.badConfig
   const { server } = loaded.config
   const fail = (sentence: string, status: number = EXIT.software): number => {

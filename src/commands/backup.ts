@@ -7,9 +7,8 @@ import { type CommandIo, EXIT } from './io.ts'
 export async function backup(
   { file, to }: { readonly file: string; readonly to: string },
   io: CommandIo,
-  env: NodeJS.ProcessEnv,
 ): Promise<number> {
-  const loaded = readConfig(file, io, env)
+  const loaded = readConfig(file, io)
   if (loaded === null) return EXIT.badConfig
   const { path, url } = loaded.config.store
   if (url !== null) {

@@ -1,4 +1,3 @@
-import { type Environment } from '../config/interpolate.ts'
 import { loadConfig, type Overrides } from '../config/load.ts'
 import { formatProblem, type Problem } from '../config/problem.ts'
 import type { Config } from '../config/resolve.ts'
@@ -6,12 +5,10 @@ import { type CommandIo, EXIT } from './io.ts'
 
 /** Validates a configuration file and prints every problem and warning; exit status 78 if there is a problem. */
 export async function checkConfig(
-  options: { readonly config: string } & Overrides,
-  io: Pick<CommandIo, 'out' | 'err'>,
-  env: Environment = process.env,
+  { file, ...overrides }: { readonly file: string } & Overrides,
+  io: Pick<CommandIo, 'out' | 'err' | 'env'>,
 ): Promise<number> {
-  const { config: file, ...overrides } = options
-  const result = readConfig(file, io, env, overrides)
+  const result = readConfig(file, io, overrides)
   if (result === null) return EXIT.badConfig
   for (const warning of result.warnings) io.err(`warning: ${formatProblem(file, warning)}`)
   const { networks } = result.config
@@ -27,11 +24,10 @@ function count(number: number, noun: string): string {
 /** Loads the configuration; prints every problem of an invalid one and returns `null`. */
 export function readConfig(
   file: string,
-  io: Pick<CommandIo, 'err'>,
-  env: Environment,
+  io: Pick<CommandIo, 'err' | 'env'>,
   overrides: Overrides = {},
 ): { readonly config: Config; readonly warnings: readonly Problem[] } | null {
-  const loaded = loadConfig(file, env, overrides)
+  const loaded = loadConfig(file, io.env, overrides)
   if (loaded.ok) return loaded
   printProblems(file, loaded.problems, io)
   return null

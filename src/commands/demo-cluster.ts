@@ -18,8 +18,8 @@ const MEMBERS = [
 const UNREACHABLE = { network: 'avalanche', endpoint: 'own-2', from: 'nyc1' }
 
 /** Runs simulated nodes, a temporary PostgreSQL, and three daemons of two places as processes. Leaves no files behind. */
-export async function demoCluster(port: number | undefined, io: CommandIo, env: NodeJS.ProcessEnv): Promise<number> {
-  const postgres = await startTemporaryPostgres(env).catch(() => undefined)
+export async function demoCluster(port: number | undefined, io: CommandIo): Promise<number> {
+  const postgres = await startTemporaryPostgres(io.env).catch(() => undefined)
   if (postgres === null || postgres === undefined) {
     const what =
       postgres === null
@@ -48,7 +48,7 @@ export async function demoCluster(port: number | undefined, io: CommandIo, env: 
       }
       // YAML includes JSON. It holds the password of the database.
       writeFileSync(file, JSON.stringify(config), { mode: 0o600 })
-      members.push({ name, place, url, process: startMember(file, env) })
+      members.push({ name, place, url, process: startMember(file, io.env) })
       if (!(await isReady(members.at(-1), io.signal))) {
         if (!io.signal.aborted) io.err(`heartline demo --cluster: ${name} did not start`)
         return io.signal.aborted ? EXIT.ok : EXIT.software

@@ -38,14 +38,10 @@ const USUAL_GATEWAY_PORT = 9781
  * Runs simulated nodes of all families with recurring faults, the daemon, and its gateway with traffic. Leaves no files
  * behind; the callers' ids are valid for this run only.
  */
-export async function demo(
-  { port, cluster = false, ...overrides }: DemoOptions,
-  io: CommandIo,
-  env: NodeJS.ProcessEnv,
-): Promise<number> {
+export async function demo({ port, cluster = false, ...overrides }: DemoOptions, io: CommandIo): Promise<number> {
   if (cluster) {
     const { demoCluster } = await import('./demo-cluster.ts')
-    return demoCluster(port, io, env)
+    return demoCluster(port, io)
   }
   const folder = mkdtempSync(join(tmpdir(), 'heartline-demo-'))
   const nodes = await startDemoNodes({ clock: systemClock })
@@ -71,7 +67,7 @@ export async function demo(
           ],
         },
       }
-      const loaded = configFromObject(file, folder, env, { logLevel: 'error', ...overrides })
+      const loaded = configFromObject(file, folder, io.env, { logLevel: 'error', ...overrides })
       if (!loaded.ok) {
         printProblems('demo', loaded.problems, io)
         return null

@@ -1,7 +1,8 @@
-/** A command's output, and the signal that stops it. */
+/** A command's environment and output, and the signal that stops it. */
 export interface CommandIo {
   out(text: string): void
   err(text: string): void
+  readonly env: NodeJS.ProcessEnv
   /** Aborted by SIGTERM or SIGINT. */
   readonly signal: AbortSignal
 }

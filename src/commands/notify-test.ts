@@ -15,12 +15,8 @@ export interface NotifyTestOptions {
 }
 
 /** Sends a test message through each channel, once; exit status 1 if one failed. */
-export async function notifyTest(
-  { file, channels: wanted }: NotifyTestOptions,
-  io: CommandIo,
-  env: NodeJS.ProcessEnv,
-): Promise<number> {
-  const loaded = readConfig(file, io, env)
+export async function notifyTest({ file, channels: wanted }: NotifyTestOptions, io: CommandIo): Promise<number> {
+  const loaded = readConfig(file, io)
   if (loaded === null) return EXIT.badConfig
   const { notify, server } = loaded.config
   const unknown = wanted.filter((name) => !notify.channels.some((channel) => channel.name === name))

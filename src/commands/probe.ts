@@ -22,12 +22,8 @@ export interface ProbeOptions {
  * Polls the configured endpoints once. Polls all endpoints of a selected network, because lag is relative to the other
  * endpoints, but prints only the selected ones.
  */
-export async function probe(
-  { file, targets, json }: ProbeOptions,
-  io: CommandIo,
-  env: NodeJS.ProcessEnv,
-): Promise<number> {
-  const loaded = readConfig(file, io, env)
+export async function probe({ file, targets, json }: ProbeOptions, io: CommandIo): Promise<number> {
+  const loaded = readConfig(file, io)
   if (loaded === null) return EXIT.badConfig
   const { networks } = loaded.config
   const unknown = targets.filter((target) => !networks.some((network) => namesOf(network).includes(target)))

@@ -41,6 +41,7 @@ export async function run(
   const io: CommandIo = {
     out: (text) => void stdout.write(`${text}\n`),
     err: (text) => void stderr.write(`${text}\n`),
+    env,
     signal: stopping.signal,
   }
   let stoppingSince = 0
@@ -98,7 +99,7 @@ export async function run(
       process.on('SIGHUP', ignore)
       try {
         const { serve } = await import('./serve.ts')
-        return await serve({ file, ...serveOverrides(overrides()) }, io, env)
+        return await serve({ file, ...serveOverrides(overrides()) }, io)
       } finally {
         process.off('SIGHUP', ignore)
       }
@@ -107,7 +108,7 @@ export async function run(
     // The terminal is closed: its files, daemons and database must not be left behind.
     process.on('SIGHUP', stop)
     const { demo } = await import('./demo.ts')
-    status = await demo({ ...options, ...serveOverrides(overrides()) }, io, env)
+    status = await demo({ ...options, ...serveOverrides(overrides()) }, io)
   }
 
   add(program, 'serve').action(runServe)
@@ -125,15 +126,15 @@ export async function run(
       if (urls.length === 0 && family !== null) return probed.error('error: --family needs --url')
       if (urls.length === 0) {
         const { probe } = await import('./probe.ts')
-        return configured((file) => probe({ file, targets, json }, io, env))
+        return configured((file) => probe({ file, targets, json }, io))
       }
       const { probeUrls } = await import('./discover.ts')
       status = await probeUrls({ urls, family, json }, io)
     })
   add(program, 'check-config').action(() =>
-    configured(async (config) => {
+    configured(async (file) => {
       const { checkConfig } = await import('./check-config.ts')
-      return checkConfig({ config, ...serveOverrides(overrides()) }, io, env)
+      return checkConfig({ file, ...serveOverrides(overrides()) }, io)
     }),
   )
   add(add(program, 'notify'), 'test')
@@ -141,7 +142,7 @@ export async function run(
     .action((channels: string[]) =>
       configured(async (file) => {
         const { notifyTest } = await import('./notify-test.ts')
-        return notifyTest({ file, channels }, io, env)
+        return notifyTest({ file, channels }, io)
       }),
     )
   add(program, 'backup')
@@ -149,7 +150,7 @@ export async function run(
     .action((to: string) =>
       configured(async (file) => {
         const { backup } = await import('./backup.ts')
-        return backup({ file, to }, io, env)
+        return backup({ file, to }, io)
       }),
     )
   add(program, 'migrate-store')
@@ -159,7 +160,7 @@ export async function run(
       const { migrateStore } = await import('./migrate-store.ts')
       status = await migrateStore({ from, to }, io)
     })
-  addDaemonCommands(program, { io, env, configured })
+  addDaemonCommands(program, { io, configured })
   addToolCommands(program, { io, overrides, end: (given) => void (status = given) })
   addHelp(program)
   // Without this, an unknown command would be an argument too many.
@@ -198,7 +199,7 @@ function addHelp(program: Command): void {
 }
 
 /** The commands that talk to the running daemon. */
-function addDaemonCommands(program: Command, { io, env, configured }: DaemonContext): void {
+function addDaemonCommands(program: Command, { io, configured }: DaemonContext): void {
   const silences = add(program, 'silence')
     .argument('[target]', 'NETWORK or NETWORK/ENDPOINT')
     .option('--for <duration>', 'how long, at most 30d', silenceDuration)
@@ -208,12 +209,12 @@ function addDaemonCommands(program: Command, { io, env, configured }: DaemonCont
         return silences.error('error: a silence needs NETWORK or NETWORK/ENDPOINT, --for and --reason')
       }
       const { silence } = await import('./silence.ts')
-      await configured((file) => silence({ file, target, forMs, reason }, io, env))
+      await configured((file) => silence({ file, target, forMs, reason }, io))
     })
   add(silences, 'list').action(() =>
     configured(async (file) => {
       const { listSilences } = await import('./silence.ts')
-      return listSilences({ file }, io, env)
+      return listSilences({ file }, io)
     }),
   )
   add(silences, 'end')
@@ -221,7 +222,7 @@ function addDaemonCommands(program: Command, { io, env, configured }: DaemonCont
     .action((id: string) =>
       configured(async (file) => {
         const { endSilence } = await import('./silence.ts')
-        return endSilence({ file, id }, io, env)
+        return endSilence({ file, id }, io)
       }),
     )
   add(program, 'note')
@@ -231,14 +232,13 @@ function addDaemonCommands(program: Command, { io, env, configured }: DaemonCont
     .action((incident: string, text: string, { public: isPublic = false }: { public?: boolean }) =>
       configured(async (file) => {
         const { note } = await import('./note.ts')
-        return note({ file, incident, text, isPublic }, io, env)
+        return note({ file, incident, text, isPublic }, io)
       }),
     )
 }
 
 interface DaemonContext {
   readonly io: CommandIo
-  readonly env: NodeJS.ProcessEnv
   readonly configured: (command: (file: string) => Promise<number>) => Promise<void>
 }
 
@@ -268,7 +268,7 @@ function addToolCommands(program: Command, { io, overrides, end }: ToolContext):
       const { apiAdminEnabled: adminEnabled } = overrides()
       const simulated = { ...options, blockTimeMs: blockTime, checkEveryMs: checkEvery, adminEnabled }
       const { simulate } = await import('./simulate.ts')
-      end(await simulate(simulated, io, io.signal))
+      end(await simulate(simulated, io))
     })
   add(add(program, 'caller'), 'new')
     .argument('<name>', 'name of the caller in logs, metrics and on the page')

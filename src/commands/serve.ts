@@ -15,18 +15,14 @@ export interface ServeOptions extends Overrides {
 }
 
 /** Runs the daemon until SIGTERM or SIGINT. SIGHUP reloads the configuration; an invalid file changes nothing. */
-export async function serve(
-  { file, ...overrides }: ServeOptions,
-  io: CommandIo,
-  env: NodeJS.ProcessEnv,
-): Promise<number> {
-  const loaded = readConfig(file, io, env, overrides)
+export async function serve({ file, ...overrides }: ServeOptions, io: CommandIo): Promise<number> {
+  const loaded = readConfig(file, io, overrides)
   if (loaded === null) return EXIT.badConfig
   const { config, warnings } = loaded
   let daemon: Daemon | null = null
   // Set by a SIGHUP during the start, and applied after it.
   let reloadRequested = false
-  const reloader = createReloader({ initial: config, load: () => loadConfig(file, env, overrides) })
+  const reloader = createReloader({ initial: config, load: () => loadConfig(file, io.env, overrides) })
   const reload = () => {
     if (daemon === null) {
       reloadRequested = true
@@ -58,7 +54,7 @@ export async function serve(
   process.on('SIGHUP', reload)
   const log = await createLogger(config.log)
   for (const warning of warnings) log.warn({}, formatProblem(file, warning))
-  const manager = createServiceManager({ env, clock: systemClock, log, pid: process.pid })
+  const manager = createServiceManager({ env: io.env, clock: systemClock, log, pid: process.pid })
   const unguard = guardProcess({
     log,
     count: (source) => daemon?.countUncaught(source),

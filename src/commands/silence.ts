@@ -12,32 +12,28 @@ export interface SilenceOptions {
 }
 
 /** Begins a silence in the running daemon. */
-export async function silence({ file, target, forMs, reason }: SilenceOptions, io: CommandIo, env: NodeJS.ProcessEnv) {
+export async function silence({ file, target, forMs, reason }: SilenceOptions, io: CommandIo) {
   const [network, endpoint = null] = target.split(/\/(.*)/s)
   const body = { network, endpoint, duration_seconds: forMs / 1000, reason }
   const ask = { method: 'POST', path: '/api/v1/silences', body, shape: SilenceView } as const
-  return askDaemon(file, ask, { io, env }, (begun) => {
+  return askDaemon(file, ask, io, (begun) => {
     return `${begun.id}: no messages about ${subjectOf(begun)} until ${endOf(begun)}`
   })
 }
 
 /** Prints the silences that hold now. */
-export async function listSilences({ file }: Pick<SilenceOptions, 'file'>, io: CommandIo, env: NodeJS.ProcessEnv) {
+export async function listSilences({ file }: Pick<SilenceOptions, 'file'>, io: CommandIo) {
   const ask = { method: 'GET', path: '/api/v1/silences', shape: SilencesView } as const
-  return askDaemon(file, ask, { io, env }, ({ silences }) => {
+  return askDaemon(file, ask, io, ({ silences }) => {
     const rows = silences.map((one) => [one.id, subjectOf(one), endOf(one), printable(one.reason)])
     return rows.length === 0 ? 'no silences' : table([TITLES, ...rows], '', []).join('\n')
   })
 }
 
 /** Ends a silence. */
-export async function endSilence(
-  { file, id }: Pick<SilenceOptions, 'file'> & { readonly id: string },
-  io: CommandIo,
-  env: NodeJS.ProcessEnv,
-) {
+export async function endSilence({ file, id }: Pick<SilenceOptions, 'file'> & { readonly id: string }, io: CommandIo) {
   const path = `/api/v1/silences/${encodeURIComponent(id)}`
-  return askDaemon(file, { method: 'DELETE', path, shape: SilenceView } as const, { io, env }, (ended) => {
+  return askDaemon(file, { method: 'DELETE', path, shape: SilenceView } as const, io, (ended) => {
     return `${ended.id}: ended, messages about ${subjectOf(ended)} are sent again unless another silence holds`
   })
 }

@@ -33,8 +33,7 @@ const BLOCK_TIMES_MS: Record<Family, number> = { ethereum: 12_000, avalanche: 20
 /** Runs one simulated node until the signal aborts, for example to rehearse alerts. */
 export async function simulate(
   options: SimulateOptions,
-  io: Pick<CommandIo, 'out' | 'err'>,
-  signal: AbortSignal,
+  io: Pick<CommandIo, 'out' | 'err' | 'signal'>,
   clock: Clock = systemClock,
 ): Promise<number> {
   const { family, port, endpointName = 'own-1', seed = family } = options
@@ -52,7 +51,7 @@ export async function simulate(
   io.out(`  url      ${started.url}`)
   io.out(`  control  ${started.controlUrl}`)
   // Keeps the process alive while a fault closes the port.
-  while (!signal.aborted) await clock.sleep(A_DAY_MS, signal)
+  while (!io.signal.aborted) await clock.sleep(A_DAY_MS, io.signal)
   await started.stop()
   return EXIT.ok
 }

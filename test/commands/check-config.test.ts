@@ -17,11 +17,7 @@ async function check(value: unknown) {
   const file = join(folder, 'heartline.yaml')
   const out: string[] = []
   const err: string[] = []
-  const status = await checkConfig(
-    { config: file },
-    { out: (line) => out.push(line), err: (line) => err.push(line) },
-    {},
-  )
+  const status = await checkConfig({ file }, { out: (line) => out.push(line), err: (line) => err.push(line), env: {} })
   const named = (lines: string[]) => lines.map((line) => line.replace(file, 'heartline.yaml'))
   return { status, out: named(out), err: named(err) }
 }

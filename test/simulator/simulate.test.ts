@@ -7,8 +7,8 @@ import { latestHeight, post, rpc } from './ask.ts'
 async function run(options: Parameters<typeof simulate>[0]) {
   const lines: string[] = []
   const ending = new AbortController()
-  const io = { out: (line: string) => void lines.push(line), err: (line: string) => void lines.push(line) }
-  const status = simulate(options, io, ending.signal, createFakeClock())
+  const tell = (line: string) => void lines.push(line)
+  const status = simulate(options, { out: tell, err: tell, signal: ending.signal }, createFakeClock())
   await Promise.race([status, expect.poll(() => lines.length).toBe(3)])
   const printed = (word: string) =>
     lines
