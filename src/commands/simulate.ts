@@ -58,19 +58,12 @@ export async function simulate(
 
 function kindOf(options: SimulateOptions): NodeOptions['kind'] {
   const { family, chainId, generation, checkEveryMs, adminEnabled, kind, shard } = options
-  const chain = chainId === undefined ? {} : { chainId }
   switch (family) {
     case 'ethereum':
-      return { family, ...chain }
+      return { family, chainId }
     case 'avalanche':
-      return {
-        family,
-        ...chain,
-        ...(checkEveryMs === undefined ? {} : { checkEveryMs }),
-        generation: generation ?? 'new',
-        adminEnabled: adminEnabled ?? false,
-      }
+      return { family, chainId, generation, checkEveryMs, adminEnabled }
     case 'multiversx':
-      return { family, kind: kind ?? 'proxy', shard: shard ?? 0 }
+      return { family, kind, shard }
   }
 }

@@ -8,12 +8,12 @@ import { answerEvm, type Call, failure, success } from './json-rpc.ts'
 
 export interface AvalancheOptions {
   readonly family: 'avalanche'
-  readonly generation?: Generation
-  readonly adminEnabled?: boolean
-  readonly chainId?: number
+  readonly generation?: Generation | undefined
+  readonly adminEnabled?: boolean | undefined
+  readonly chainId?: number | undefined
   readonly transactionsPerBlock?: number
   /** Interval of the node's own checks (`--health-check-frequency`, 30 s by default). */
-  readonly checkEveryMs?: number
+  readonly checkEveryMs?: number | undefined
   /** Determines the `node-id`. */
   readonly nodeName: string
 }

@@ -4,7 +4,7 @@ import { answerEvm } from './json-rpc.ts'
 
 export interface EthereumOptions {
   readonly family: 'ethereum'
-  readonly chainId?: number
+  readonly chainId?: number | undefined
   readonly transactionsPerBlock?: number
   /** The answer to `web3_clientVersion`. */
   readonly clientVersion?: string

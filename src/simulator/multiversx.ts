@@ -6,8 +6,8 @@ import { type Block, digest } from './chain.ts'
 export interface MultiversxOptions {
   readonly family: 'multiversx'
   /** An observer serves one shard and has no shard in its paths. */
-  readonly kind?: 'proxy' | 'observer'
-  readonly shard?: number
+  readonly kind?: 'proxy' | 'observer' | undefined
+  readonly shard?: number | undefined
   readonly shards?: readonly number[]
   readonly roundMs: number
 }
