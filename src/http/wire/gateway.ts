@@ -15,7 +15,6 @@ const CallerView = shape('Caller', {
   /** The part of `requests` that the gateway itself rejected. */
   refused: Count,
 })
-export type CallerView = z.infer<typeof CallerView>
 
 /** Requests since the start; each element of a batch counts. */
 export const RequestTallyView = shape('RequestTally', {
@@ -62,7 +61,6 @@ const RoutedEndpointView = shape('RoutedEndpoint', {
   attempts: Count,
   answered: Count,
 })
-export type RoutedEndpointView = z.infer<typeof RoutedEndpointView>
 
 /** The current routing order; without a gateway, the order it would use. */
 export const RoutingView = shape('Routing', {
@@ -86,7 +84,6 @@ const AliasView = shape('Alias', {
   /** Null while it is valid. */
   stale: z.object({ since: Time, reason: z.enum(STALE_REASONS) }).nullable(),
 })
-export type AliasView = z.infer<typeof AliasView>
 
 export const GatewayView = shape('Gateway', {
   enabled: z.boolean(),

@@ -24,7 +24,6 @@ const IncidentSampleView = shape('IncidentSample', {
   lag_blocks: Count.nullable(),
   latency_seconds: Seconds.nullable(),
 })
-export type IncidentSampleView = z.infer<typeof IncidentSampleView>
 
 export const IncidentChangeView = shape('IncidentChange', {
   at: Time,

@@ -165,7 +165,6 @@ const AnnouncementView = shape('Announcement', {
   from: Time.nullable(),
   until: Time.nullable(),
 })
-export type AnnouncementView = z.infer<typeof AnnouncementView>
 
 export const StatusView = shape('Status', {
   generated_at: Time,
