@@ -1,3 +1,5 @@
+import type { StoreError } from '../store/store.ts'
+
 /** A command's environment and output, and the signal that stops it. */
 export interface CommandIo {
   out(text: string): void
@@ -9,6 +11,11 @@ export interface CommandIo {
 
 /** Exit statuses, numbered as in sysexits.h. */
 export const EXIT = { ok: 0, degraded: 1, down: 2, usage: 64, software: 70, storeInUse: 75, badConfig: 78 } as const
+
+/** The status of a store that is not opened: 75 if retrying later may help, 78 if something must be changed first. */
+export function statusOfRefusal({ kind }: StoreError): number {
+  return kind === 'store-in-use' ? EXIT.storeInUse : EXIT.badConfig
+}
 
 /** Resolves when the command must stop. */
 export function aborted(signal: AbortSignal): Promise<void> {

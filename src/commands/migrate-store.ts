@@ -3,7 +3,7 @@ import { systemClock } from '../clock.ts'
 import { Secret } from '../secret.ts'
 import { copyStore } from '../store/copy-store.ts'
 import { StoreError } from '../store/store.ts'
-import { type CommandIo, EXIT } from './io.ts'
+import { type CommandIo, EXIT, statusOfRefusal } from './io.ts'
 
 /** Copies a history from SQLite to PostgreSQL. Run again after it was stopped, it goes on where it was. */
 export async function migrateStore(
@@ -30,7 +30,6 @@ export async function migrateStore(
     return isComplete ? EXIT.ok : EXIT.software
   } catch (error) {
     io.err(`heartline: ${error instanceof Error ? error.message : 'the copy failed'}`)
-    if (!(error instanceof StoreError)) return EXIT.software
-    return error.kind === 'store-in-use' ? EXIT.storeInUse : EXIT.badConfig
+    return error instanceof StoreError ? statusOfRefusal(error) : EXIT.software
   }
 }

@@ -6,7 +6,7 @@ import { type Daemon, ListenError, startDaemon } from '../daemon/daemon.ts'
 import { createLogger } from '../log.ts'
 import { StoreError, type StoreRefusal } from '../store/store.ts'
 import { readConfig } from './check-config.ts'
-import { aborted, type CommandIo, EXIT } from './io.ts'
+import { aborted, type CommandIo, EXIT, statusOfRefusal } from './io.ts'
 import { guardProcess } from './process-guard.ts'
 import { createServiceManager } from './service-manager.ts'
 
@@ -84,7 +84,7 @@ function refused(error: unknown, hasUrl: boolean, io: Pick<CommandIo, 'err'>): n
   if (error instanceof StoreError) {
     const key = hasUrl && !OF_FILES.has(error.kind) ? 'store.url' : 'store.path'
     io.err(`heartline: ${key}: ${error.message}`)
-    return statusOf(error.kind)
+    return statusOfRefusal(error)
   }
   if (!(error instanceof ListenError)) throw error
   io.err(`heartline: ${error.message}`)
@@ -93,24 +93,3 @@ function refused(error: unknown, hasUrl: boolean, io: Pick<CommandIo, 'err'>): n
 
 /** With a database, the file is where rows wait. */
 const OF_FILES: ReadonlySet<StoreRefusal> = new Set(['store-in-use', 'bad-spool', 'network-disk', 'sqlite-too-old'])
-
-/** 75 if retrying later may help, 78 if something must be changed first. */
-function statusOf(kind: StoreRefusal): number {
-  switch (kind) {
-    case 'store-in-use':
-      return EXIT.storeInUse
-    case 'read-only':
-    case 'bad-spool':
-    case 'network-disk':
-    case 'newer-schema':
-    case 'sqlite-too-old':
-    case 'bad-url':
-    case 'unknown-host':
-    case 'unreachable':
-    case 'refused-login':
-    case 'missing-database':
-    case 'postgres-too-old':
-    case 'foreign-database':
-      return EXIT.badConfig
-  }
-}
