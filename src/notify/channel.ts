@@ -19,7 +19,6 @@ export interface ChannelType<Name extends ChannelTarget['type'] = ChannelTarget[
 type TargetOf<Name> = ChannelTarget & { readonly type: Name }
 
 export interface HttpRequest {
-  readonly kind: 'http'
   readonly url: Secret
   /** Appended to the URL. */
   readonly path?: string
@@ -32,7 +31,6 @@ export interface HttpRequest {
 }
 
 export interface Mail {
-  readonly kind: 'mail'
   readonly smtp: Secret
   readonly from: string
   readonly to: readonly string[]
@@ -45,5 +43,14 @@ export interface Mail {
 }
 
 export function isMail(rendered: readonly HttpRequest[] | Mail): rendered is Mail {
-  return 'kind' in rendered
+  return 'smtp' in rendered
+}
+
+/** A POST of JSON, as nearly every service takes it. */
+export function jsonPost(
+  url: Secret,
+  body: object,
+  { path, headers = {}, secrets = [] }: Partial<Pick<HttpRequest, 'path' | 'headers' | 'secrets'>> = {},
+): HttpRequest {
+  return { url, ...(path === undefined ? {} : { path }), headers, body: JSON.stringify(body), secrets }
 }

@@ -24,7 +24,7 @@ export function createHeartbeat({ clock, http, works }: HeartbeatDeps) {
     schedule()
     if (target === null || isSending) return
     isSending = true
-    const request = { kind: 'http', method: 'GET', url: target.url, headers: {}, body: '' } as const
+    const request = { method: 'GET', url: target.url, headers: {}, body: '' } as const
     void http.send(request, stopping.signal).then((delivered) => {
       isSending = false
       status =

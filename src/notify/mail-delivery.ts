@@ -23,7 +23,7 @@ export type MailClock = Pick<Clock, 'after' | 'monotonic'>
  * the others would keep back what comes after it.
  */
 export async function sendMail(
-  { smtp, references, ...mail }: Omit<Mail, 'kind'>,
+  { smtp, references, ...mail }: Mail,
   { ca, clock, signal }: { readonly ca: string | null; readonly clock: MailClock; readonly signal: AbortSignal },
 ): Promise<Delivered> {
   // Loaded with the first mail: it takes a tenth of the daemon's start, and most have no such channel.

@@ -26,7 +26,7 @@ async function send(answer: (request: IncomingMessage, response: ServerResponse)
   const { port } = server.address() as AddressInfo
   const url = new Secret(`http://127.0.0.1:${port}/hooks/path-key-123`)
   const secrets = [new Secret('routing-key-456')]
-  return http.send({ kind: 'http', url, headers: {}, body: '{"routing_key":"routing-key-456"}', secrets }, signal)
+  return http.send({ url, headers: {}, body: '{"routing_key":"routing-key-456"}', secrets }, signal)
 }
 
 describe('a request to a service', () => {
@@ -79,7 +79,7 @@ describe('a request to a service', () => {
       authority.remove()
     })
     const url = new Secret(`https://127.0.0.1:${(server.address() as AddressInfo).port}`)
-    const request = { kind: 'http', url, headers: {}, body: '{}' } as const
+    const request = { url, headers: {}, body: '{}' } as const
 
     expect(await http.send(request, NEVER)).toMatchObject({ error: expect.stringContaining('trusted authority') })
     expect(await http.send(request, NEVER, authority.ca)).toEqual({ result: 'sent' })

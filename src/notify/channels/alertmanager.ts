@@ -21,7 +21,7 @@ export const alertmanager: ChannelType<'alertmanager'> = {
 
 function toEach(urls: readonly Secret[], alerts: readonly Alert[]): readonly HttpRequest[] {
   const body = JSON.stringify(alerts)
-  return urls.map((url) => ({ kind: 'http', url, path: '/api/v2/alerts', headers: {}, body }))
+  return urls.map((url) => ({ url, path: '/api/v2/alerts', headers: {}, body }))
 }
 
 interface Alert {

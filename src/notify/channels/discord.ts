@@ -1,6 +1,5 @@
-import type { ChannelType } from '../channel.ts'
+import { type ChannelType, jsonPost } from '../channel.ts'
 import { cut, cutLines, linesOf, linksOf, type Said } from '../wording.ts'
-import { jsonPost } from './json-post.ts'
 
 /** Limits of Discord: characters of a message, and of an embed's description. */
 const MAX_CONTENT = 2000

@@ -12,7 +12,6 @@ export const email: ChannelType<'email'> = {
     const links = linksOf(said)
     const lines = linesOf(said)
     return {
-      kind: 'mail',
       smtp,
       from,
       to,

@@ -1,7 +1,6 @@
 import { Secret } from '../../secret.ts'
-import type { ChannelType } from '../channel.ts'
+import { type ChannelType, jsonPost } from '../channel.ts'
 import { cut, cutLines, linesOf, type Said } from '../wording.ts'
-import { jsonPost } from './json-post.ts'
 
 /** The server takes 4096 bytes; a character may have four. */
 const MAX_MESSAGE = 1024

@@ -1,7 +1,6 @@
 import { Secret } from '../../secret.ts'
-import type { ChannelType } from '../channel.ts'
+import { type ChannelType, jsonPost } from '../channel.ts'
 import { cut, linesOf, linksOf, type Said } from '../wording.ts'
-import { jsonPost } from './json-post.ts'
 
 /** Limits of the Alert API. */
 const MAX_MESSAGE = 130

@@ -1,7 +1,6 @@
 import { time } from '../../core/time.ts'
-import type { ChannelType } from '../channel.ts'
+import { type ChannelType, jsonPost } from '../channel.ts'
 import { cut, linesOf, linksOf, type Said } from '../wording.ts'
-import { jsonPost } from './json-post.ts'
 
 /** Limits of the Events API v2. */
 const MAX_SUMMARY = 1024

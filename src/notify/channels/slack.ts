@@ -1,6 +1,5 @@
-import type { ChannelType } from '../channel.ts'
+import { type ChannelType, jsonPost } from '../channel.ts'
 import { cut, cutLines, ICONS, type Link, linesOf, linksOfItem } from '../wording.ts'
-import { jsonPost } from './json-post.ts'
 
 /** Limits of Slack's Block Kit: characters of a section's text, blocks of a message. */
 const MAX_SECTION = 3000

@@ -1,6 +1,5 @@
-import type { ChannelType } from '../channel.ts'
+import { type ChannelType, jsonPost } from '../channel.ts'
 import { cut, cutLines, linesOf, linksOf, type Said } from '../wording.ts'
-import { jsonPost } from './json-post.ts'
 
 /** Teams takes 28 KB; a character may have four bytes, and six in JSON. */
 const MAX_TITLE = 500

@@ -1,6 +1,5 @@
-import type { ChannelType } from '../channel.ts'
+import { type ChannelType, jsonPost } from '../channel.ts'
 import { cutLines, ICONS, linesOf, linksOf } from '../wording.ts'
-import { jsonPost } from './json-post.ts'
 
 /** Limit of Telegram. */
 const MAX_TEXT = 4096

@@ -18,7 +18,7 @@ export const webhook: ChannelType<'webhook'> = {
     if (secret !== null) {
       headers['webhook-signature'] = new Secret(new Webhook(secret.reveal()).sign(said.id, timestamp, body))
     }
-    return [{ kind: 'http', url, headers, body }]
+    return [{ url, headers, body }]
   },
 }
 
