@@ -75,7 +75,6 @@ export function createChannelLines(deps: ChannelLinesDeps) {
 }
 
 export interface ChannelLinesDeps extends ChannelLineDeps {
-  readonly save: (notifications: readonly Notification[]) => void
   /** Keeps a row that cannot be read, as one that does not wait. */
   readonly close: (record: NotificationRecord) => void
 }
@@ -125,7 +124,7 @@ function createChannelLine(initial: Channel, deps: ChannelLineDeps): ChannelLine
     send: (message, signal) => deliver(line.channel, line.say(message), { http, clock, signal }),
     onSettled(notifications, result) {
       results[result] += result === 'expired' ? notifications.length : 1
-      deps.onSettled(notifications)
+      deps.save(notifications)
       for (const notification of notifications) logSettled(notification, result)
     },
     onHealth({ failing, lastError }) {
@@ -188,6 +187,6 @@ interface ChannelLineDeps {
   readonly random: () => number
   readonly ratePerMinute: () => number
   readonly publicUrl: () => string | null
-  /** Notifications that have changed. */
-  readonly onSettled: (notifications: readonly Notification[]) => void
+  /** Stores notifications that have changed. */
+  readonly save: (notifications: readonly Notification[]) => void
 }

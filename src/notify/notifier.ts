@@ -87,7 +87,6 @@ export function createNotifier(deps: NotifierDeps): Notifier {
     http,
     ratePerMinute: () => settings.ratePerMinute,
     publicUrl: () => publicUrl,
-    onSettled: save,
     save,
     close: (record) => store.saveNotification({ ...record, waiting: false }),
   })
