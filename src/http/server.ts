@@ -6,6 +6,7 @@ import type { Clock } from '../clock.ts'
 import { paceHandshakes } from '../gateway/paced-handshakes.ts'
 import { PacedReads } from '../gateway/paced-reads.ts'
 import { headFault } from '../gateway/request/admission.ts'
+import type { ArrivalTimeouts, Certificate } from '../gateway/request/listener.ts'
 import { type AccessOptions, createAccess, sendMisdirected, sendRefusal, type Visibility } from './access.ts'
 import { registerCluster } from './cluster-route.ts'
 import { type Connections, limitConnections } from './connections.ts'
@@ -26,7 +27,7 @@ import { registerSilences } from './incidents/silence-routes.ts'
 import { prefersHtml } from './negotiation.ts'
 import { registerObserver } from './observer-route.ts'
 import { describeRoutes } from './openapi.ts'
-import { type Brand, type Pages, registerPage } from './page/page-routes.ts'
+import { type Pages, type PublicPage, registerPage } from './page/page-routes.ts'
 import { registerProbe } from './probe-route.ts'
 import { sendProblem } from './problem.ts'
 import { registerPrometheus } from './prometheus-routes.ts'
@@ -83,10 +84,7 @@ export function createHttpServer({ options, ...deps }: HttpServerDeps) {
     done()
   })
   const hasToken = options.token !== null
-  const {
-    grafanaUrl,
-    publicPage: { title },
-  } = options
+  const { grafanaUrl, publicPage } = options
   describeRoutes(app, deps.version)
   const pages = registerPage(app, {
     ...deps,
@@ -97,8 +95,7 @@ export function createHttpServer({ options, ...deps }: HttpServerDeps) {
     runbooks,
     writers,
     hasToken,
-    brand: options.publicPage,
-    publicNetworks: options.publicPage.networks,
+    publicPage,
     grafanaUrl,
   })
   addAccess(app, options, pages)
@@ -116,8 +113,8 @@ export function createHttpServer({ options, ...deps }: HttpServerDeps) {
     registerNotifications(routes, deps)
     registerSilences(routes, deps)
     registerRunbooks(routes, runbooks)
-    registerBadge(routes, { clock, scopes, title })
-    registerFeed(routes, { ...deps, scopes, title, publicUrl: options.publicUrl })
+    registerBadge(routes, { clock, scopes, title: publicPage.title })
+    registerFeed(routes, { ...deps, scopes, title: publicPage.title, publicUrl: options.publicUrl })
     registerObserver(routes, { ...deps, grafanaUrl })
     registerCluster(routes, { ...deps, publicUrl: options.publicUrl })
     registerEvents(routes, { events, metrics, connections, hasToken })
@@ -161,23 +158,8 @@ export interface HttpServerOptions extends AccessOptions {
   readonly grafanaUrl: string | null
   /** Of this page, for people, by the present configuration. */
   readonly publicUrl: () => string | null
-  readonly publicPage: Brand & {
-    /** Shown without the token; `null`: all. */
-    readonly networks: readonly string[] | null
-  }
-  readonly timeouts?: Timeouts
-}
-
-/** Time limits for the headers and a TLS handshake and for the whole request, and how often Node checks them. */
-export interface Timeouts {
-  readonly headersMs: number
-  readonly requestMs: number
-  readonly checkEveryMs: number
-}
-
-export interface Certificate {
-  readonly cert: string | Buffer
-  readonly key: string | Buffer
+  readonly publicPage: PublicPage
+  readonly timeouts?: ArrivalTimeouts
 }
 
 export type HttpServer = ReturnType<typeof createHttpServer>
@@ -232,7 +214,7 @@ const HEADERS = {
 
 const CLOSING_GRACE_MS = 3000
 
-const TIMEOUTS: Timeouts = { headersMs: 10_000, requestMs: 15_000, checkEveryMs: 1000 }
+const TIMEOUTS: ArrivalTimeouts = { headersMs: 10_000, requestMs: 15_000, checkEveryMs: 1000 }
 /** Ends a connection whose client stopped reading; longer than the longest probe. */
 const SILENT_MS = 75_000
 

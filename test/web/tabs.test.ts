@@ -1,7 +1,7 @@
 import type { BrowserContext, Page, Request } from 'playwright-core'
 import { describe, expect, test } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
-import type { Certificate } from '../../src/http/server.ts'
+import type { Certificate } from '../../src/gateway/request/listener.ts'
 import { NODE, type Setting, setUp } from '../http/setting.ts'
 import { DRAWN, hasChromium, hide, openChromium } from '../support/chromium.ts'
 import { certificate } from '../support/handshakes.ts'

@@ -22,16 +22,15 @@ export interface PageRoutesDeps extends PageSourcesDeps {
   readonly writers: Readonly<Record<Audience, StatusWriter>>
   /** Without a token everybody sees everything. */
   readonly hasToken: boolean
-  readonly brand: Brand
-  /** `null`: all. */
-  readonly publicNetworks: readonly string[] | null
+  readonly publicPage: PublicPage
 }
 
-/** The name and picture of the page. */
-export interface Brand {
+export interface PublicPage {
   readonly title: string
   /** SVG; `null` for Heartline's own. */
   readonly logo: string | null
+  /** Shown without the token; `null`: all. */
+  readonly networks: readonly string[] | null
 }
 
 /** The overview without filter and order is drawn and compressed at most once in this time, for everybody. */
@@ -56,13 +55,14 @@ const LONGEST_ADDRESS = 2048
 
 /** Serves every view at its own path, rendered by the daemon for the first paint, and the page's assets. */
 export function registerPage(app: App, deps: PageRoutesDeps) {
-  const { clock, writers, scopes, hasToken, brand } = deps
-  const publicNetworks = hasToken ? deps.publicNetworks : null
+  const { clock, writers, scopes, hasToken } = deps
+  const { title, logo, networks } = deps.publicPage
+  const publicNetworks = hasToken ? networks : null
   const assets = registerAssets(app)
   registerEmbed(app, deps, assets)
   app.get('/logo.svg', LOGO_ROUTE, async (_, reply) => {
-    if (brand.logo === null) return sendProblem(reply, { status: 404, detail: 'There is no logo.' })
-    return reply.type('image/svg+xml; charset=utf-8').send(brand.logo)
+    if (logo === null) return sendProblem(reply, { status: 404, detail: 'There is no logo.' })
+    return reply.type('image/svg+xml; charset=utf-8').send(logo)
   })
   const turns = new DrawingTurns(clock)
   const parsed = new Map<Audience, { readonly body: string; readonly status: StatusView }>()
@@ -123,7 +123,7 @@ export function registerPage(app: App, deps: PageRoutesDeps) {
       access,
       ...(publicNetworks === null ? {} : { publicNetworks }),
       settings: { ...DEFAULT_SETTINGS, zone: 'utc' },
-      brand: { title: brand.title, hasLogo: brand.logo !== null },
+      brand: { title, hasLogo: logo !== null },
       version: deps.version,
       data: null,
     }
