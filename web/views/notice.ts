@@ -1,5 +1,5 @@
 import { html, type TemplateResult } from './lit.ts'
-import { loadNothing, type View } from './view.ts'
+import type { View } from './view.ts'
 import { WORDS } from './words.ts'
 import { NOTICE_WORDS } from './words-notice.ts'
 
@@ -7,7 +7,7 @@ import { NOTICE_WORDS } from './words-notice.ts'
 export function noticeView(why: 'missing' | 'locked' | 'away'): View {
   return {
     title: () => NOTICE_WORDS.notices[why].title,
-    load: loadNothing,
+    load: async () => ({ ok: true, value: null }),
     draw: () => draw(why),
     refreshMs: null,
     hasStyle: false,

@@ -167,8 +167,3 @@ export interface IncidentQuery {
   /** Incidents that are part of this one, which are not listed otherwise. */
   readonly part_of?: string
 }
-
-/** For a view that only needs the status. */
-export async function loadNothing(): Promise<Answer<null>> {
-  return { ok: true, value: null }
-}
