@@ -11,7 +11,6 @@ import { FairQueue } from '../core/fair-share.ts'
 export function paceHandshakes(server: Server, clock: Pick<Clock, 'monotonic' | 'after'>, timeoutMs: number): void {
   // The first listener is Node's own.
   const [begin] = server.listeners('connection') as [(socket: Socket) => void]
-  /** By address and port, because a connection has another socket object after its handshake. */
   const unfinished = new Map<string, Handshake>()
   const waiting = new FairQueue<Handshake>()
   /** Oldest first. */
@@ -80,6 +79,11 @@ export function paceHandshakes(server: Server, clock: Pick<Clock, 'monotonic' | 
   }
 }
 
+/** Of a connection: it has another socket object after its handshake. */
+export function keyOf({ remoteAddress, remotePort }: Socket): string {
+  return `${remoteAddress} ${remotePort}`
+}
+
 interface Handshake {
   readonly socket: Socket
   readonly address: string
@@ -106,8 +110,6 @@ function isWholeRecord(bytes: Buffer): boolean {
   if (bytes[0] !== HANDSHAKE) return true
   return bytes.length >= HEADER_BYTES && bytes.length >= HEADER_BYTES + Math.min(bytes.readUInt16BE(3), MAX_RECORD)
 }
-
-const keyOf = ({ remoteAddress, remotePort }: Socket): string => `${remoteAddress} ${remotePort}`
 
 /** The shortest time of a timer. */
 const MIN_REST_MS = 1

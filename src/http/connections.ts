@@ -1,6 +1,7 @@
 import type { Server } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Clock, Timer } from '../clock.ts'
+import { keyOf } from '../gateway/paced-handshakes.ts'
 
 /**
  * Limits the connections to the page's listener and their unread responses. When connections run short, it closes the
@@ -118,7 +119,3 @@ const SWEEP_EVERY_MS = 5000
 /** `/probe` may take one minute. A response of 13 MB takes two minutes at 110 kB/s. */
 const LONGEST_ANSWER_MS = 120_000
 const MOST_UNREAD_BYTES = 64 * 2 ** 20
-
-function keyOf({ remoteAddress, remotePort }: Socket): string {
-  return `${remoteAddress} ${remotePort}`
-}

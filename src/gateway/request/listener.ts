@@ -11,7 +11,7 @@ import type { AddressInfo, Socket } from 'node:net'
 import type { Clock, Timer } from '../../clock.ts'
 import type { RejectionReason } from '../../core/routing/request-outcome.ts'
 import { gatewayError, rpcErrorWithoutId } from '../errors.ts'
-import { paceHandshakes } from '../paced-handshakes.ts'
+import { keyOf, paceHandshakes } from '../paced-handshakes.ts'
 import { PacedReads } from '../paced-reads.ts'
 import { CLOSES } from './respond.ts'
 
@@ -157,7 +157,6 @@ export function createListener({ options, clock, onRequest }: ListenerDeps) {
  * one that has waited the longest for a whole request, so that a flood of silent or slow ones keeps no new caller out.
  */
 class OpenConnections {
-  /** By address and port of the caller, because it has another socket object after the TLS handshake. */
   readonly #sockets = new Map<string, CallerSocket>()
   readonly #mostKept: number
 
@@ -197,7 +196,6 @@ class OpenConnections {
   }
 }
 
-const keyOf = ({ remoteAddress, remotePort }: Socket): string => `${remoteAddress} ${remotePort}`
 /** The response to the last request of a connection; responses to earlier requests are sent before it. */
 const LAST_RESPONSE = Symbol('last response')
 const IS_REJECTED = Symbol('is rejected')
