@@ -12,7 +12,7 @@ import {
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { Client, Pool } from 'pg'
+import { Client } from 'pg'
 import { freePort } from './free-port.ts'
 import { checkout } from './project.ts'
 import { requirePackage } from './system-package.ts'
@@ -132,8 +132,6 @@ async function startServer(folder: string, settings: readonly string[]): Promise
   let port = await freePort()
   let server: ChildProcess | null = null
   let made = 0
-  /** By URL. A connection takes the server 15 ms of CPU time, and tests ask again until a row is there. */
-  const pools = new Map<string, Pool>()
 
   async function start(): Promise<void> {
     const options = [
@@ -172,23 +170,20 @@ async function startServer(folder: string, settings: readonly string[]): Promise
     const children = signal === 'SIGKILL' ? childrenOf(child.pid) : []
     child.kill(signal)
     await ended
-    for (const pool of pools.values()) void pool.end()
-    pools.clear()
     for (const pid of children) killQuietly(pid)
     // A server does not start while one of them still has the memory that they shared.
     while (children.some(isRunning)) await new Promise((resolve) => setTimeout(resolve, 5))
   }
 
   async function run(text: string, url = `postgres://postgres@127.0.0.1:${port}/postgres`) {
-    let pool = pools.get(url)
-    if (pool === undefined) {
-      pool = new Pool({ connectionString: url, max: 4, idleTimeoutMillis: 2000, allowExitOnIdle: true })
-      // Of a connection that the server has ended, which is replaced.
-      pool.on('error', () => {})
-      pools.set(url, pool)
+    const client = new Client({ connectionString: url })
+    await client.connect()
+    try {
+      const { rows } = await client.query(text)
+      return rows as Record<string, unknown>[]
+    } finally {
+      await client.end()
     }
-    const { rows } = await pool.query<Record<string, unknown>>(text)
-    return rows
   }
 
   await start()
