@@ -413,11 +413,12 @@ describe('the incident page', () => {
   test('names the places that saw it in a cluster, and none for a daemon alone', async () => {
     const seen = { ...CHANGED, vantages: ['fra1', 'nyc1'] }
     const status = { ...STATUS, cluster: { vantage: 'fra1', own_view_since: null, networks_differ: false } }
-    const factsOf = async (over: Partial<Model> = {}) =>
-      textsOf(await drawPage(sourcesOf(seen), over), '[aria-labelledby=facts] dl').join()
+    const factsOf = async (over: Partial<Model> = {}, incident = seen) =>
+      textsOf(await drawPage(sourcesOf(incident), over), '[aria-labelledby=facts] dl').join()
 
     expect(await factsOf({ status })).toContain('Seen from fra1, nyc1')
     expect(await factsOf()).not.toContain('Seen from')
+    expect(await factsOf({ status }, { ...seen, vantages: [] })).not.toContain('Seen from')
   })
 
   test('blames no node that is down from some places only', async () => {

@@ -114,7 +114,8 @@ function facts(
   incident: IncidentSummaryView,
   { data, settings: { zone }, nowMs, status }: Model<IncidentData>,
 ): TemplateResult {
-  const { id, cause, state, flaps, opened_at: openedAt, confirmed_at: confirmedAt, closed_at: closedAt } = incident
+  const { id, cause, state, flaps, vantages } = incident
+  const { opened_at: openedAt, confirmed_at: confirmedAt, closed_at: closedAt } = incident
   const openedMs = Date.parse(openedAt)
   return html`
     <dl>
@@ -131,7 +132,7 @@ function facts(
       </dd>
       <dt>${INCIDENT_WORDS.worst}</dt>
       <dd>${state}</dd>
-      ${status?.cluster === undefined ? nothing : html`<dt>${INCIDENT_WORDS.seenFrom}</dt><dd>${incident.vantages.join(', ')}</dd>`}
+      ${status?.cluster === undefined || vantages.length === 0 ? nothing : html`<dt>${INCIDENT_WORDS.seenFrom}</dt><dd>${vantages.join(', ')}</dd>`}
       ${flaps === 0 ? nothing : html`<dt>${INCIDENT_WORDS.flaps}</dt><dd>${INCIDENT_WORDS.times(flaps)}</dd>`}
       <dt>${INCIDENT_WORDS.id}</dt>
       <dd><a class="id" href=${incidentPath(id)}>${id}</a></dd>
