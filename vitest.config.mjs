@@ -8,6 +8,9 @@ const { quick, waiting, timed, mocking } = testRooms()
 /** Nearly all tests but the quick ones wait most of the time. */
 const workers = (perCore, groupOrder) => ({ maxWorkers: perCore * cores, sequence: { groupOrder } })
 
+/** Leaves the timed tests the processor time that they need. */
+const inSpareTime = { setupFiles: ['test/support/spare-time.ts'] }
+
 export default defineConfig({
   test: {
     setupFiles: ['test/support/lit.ts'],
@@ -22,9 +25,9 @@ export default defineConfig({
     sequence: { sequencer: LongestFirst },
     projects: [
       { extends: true, test: { name: 'timed', include: timed, isolate: false, ...workers(3, 0) } },
+      { extends: true, test: { name: 'waiting', include: waiting, isolate: false, ...inSpareTime, ...workers(3, 0) } },
+      { extends: true, test: { name: 'mocking', include: mocking, ...inSpareTime, ...workers(3, 0) } },
       { extends: true, test: { name: 'quick', include: quick, isolate: false, ...workers(1, 1) } },
-      { extends: true, test: { name: 'waiting', include: waiting, isolate: false, ...workers(2, 2) } },
-      { extends: true, test: { name: 'mocking', include: mocking, ...workers(2, 2) } },
     ],
   },
 })

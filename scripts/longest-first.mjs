@@ -3,12 +3,15 @@ import { BaseSequencer } from 'vitest/node'
 import { root } from './prepare.mjs'
 import { readUsualTimes } from './usual-times.mjs'
 
-/** Starts the files that usually take longest first, so that no long one is left alone at the end. New ones come first. */
+/**
+ * Starts the timed files first, then those that usually take longest, so that no long one is left alone at the end. New
+ * ones come first.
+ */
 export default class LongestFirst extends BaseSequencer {
   async sort(specs) {
     const usual = readUsualTimes()
     const seconds = (spec) => usual.get(relative(root, spec.moduleId)) ?? Infinity
-    const group = (spec) => spec.project.config.sequence.groupOrder
-    return [...specs].sort((a, b) => group(a) - group(b) || (seconds(a) === seconds(b) ? 0 : seconds(b) - seconds(a)))
+    const rank = ({ project }) => (project.name === 'timed' ? -1 : project.config.sequence.groupOrder)
+    return [...specs].sort((a, b) => rank(a) - rank(b) || (seconds(a) === seconds(b) ? 0 : seconds(b) - seconds(a)))
   }
 }

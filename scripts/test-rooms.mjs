@@ -5,8 +5,8 @@ import { root } from './prepare.mjs'
 /** Marks of a test that waits: it uses processes, browsers, threads or the system's clock. */
 const WAITS = /\bfrom '(?:node:child_process|node:worker_threads|playwright-core)'|\bsystemClock\b|\bsetTimeout\b/
 /**
- * Leases of real daemons expire and alerts of a real Prometheus fire by the clock, so these run beside nothing but the checks,
- * which take what time is left: what is late is tried longer, and takes several times the processor time.
+ * Leases of real daemons expire and alerts of a real Prometheus fire by the clock, so these come first, and before all others on
+ * the processor: what is late is tried longer, and takes several times the processor time.
  */
 const BY_CLOCK = /\bfrom '\.\/(?:members|rehearsal)\.ts'/
 /** A mocked module must not be shared with other files. */
@@ -14,9 +14,9 @@ const MOCKS = /\bvi\.mock\(/
 const LOCAL_IMPORT = /\bfrom '(\.[^']+\.ts)'/g
 
 /**
- * Divides the test files by what they and their helpers import. The `timed` ones come first. `quick` ones only compute, so one
- * worker per core runs them. `waiting` ones leave the cores idle, so that many of them run at once. The files of a worker share
- * their modules, except `mocking` ones.
+ * Divides the test files by what they and their helpers import. `timed` and `waiting` ones leave the cores idle, so that many of
+ * them run at once. `quick` ones only compute, so one worker per core runs them, at the end. The files of a worker share their
+ * modules, except `mocking` ones.
  */
 export function testRooms() {
   const folder = join(root, 'test')

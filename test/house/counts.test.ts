@@ -7,7 +7,9 @@ import { createProject, type Project, runNode } from '../support/project.ts'
 let project: Project
 
 beforeEach(() => {
-  project = createProject({ copies: ['scripts', 'vitest.config.mjs', 'test/support/lit.ts'] })
+  project = createProject({
+    copies: ['scripts', 'vitest.config.mjs', 'test/support/lit.ts', 'test/support/spare-time.ts'],
+  })
   project.borrowPackages()
   project.write({ 'package.json': '{ "name": "counted", "type": "module" }' })
 })

@@ -1,0 +1,4 @@
+import { setPriority } from 'node:os'
+
+// Before the checks of scripts/check.mjs, which have the lowest priority.
+setPriority(5)
