@@ -1,6 +1,7 @@
 import { systemClock } from '../src/clock.ts'
 import type { Endpoint } from '../src/core/endpoint.ts'
-import { createMetrics, type Exposition } from '../src/metrics/metrics.ts'
+import type { Exposition } from '../src/metrics/collect.ts'
+import { createMetrics } from '../src/metrics/metrics.ts'
 import { createIncidentLog } from '../src/state/incident-log.ts'
 import { endpoint, good, liveness, network, nodeCheck } from '../test/support/network.ts'
 import { createWorld, QUIET_STORE, type World } from '../test/support/world.ts'
@@ -112,7 +113,9 @@ async function worldOf(count: number): Promise<World> {
 }
 
 function sizeOf(exposition: Exposition): number {
-  return exposition.reduce((sum, piece) => sum + piece.length, 0)
+  let bytes = 0
+  for (const piece of exposition) bytes += piece.length
+  return bytes
 }
 
 function median(values: readonly number[]): number {

@@ -23,18 +23,23 @@ export function connectionsOf({ networks }: Config): number {
  * whether this daemon polls the network, and not only on demand.
  */
 export function itemsOf({ networks }: Config, polls: (network: string) => boolean = () => true) {
-  return networks.flatMap(({ network, poll, endpoints }) =>
-    endpoints.map(({ endpoint, connection }) => ({
-      key: endpointKey(endpoint),
-      intervalMs: endpoint.intervalMs,
-      retryMs: poll.retryMs,
-      onDemandOnly: !polls(network.name),
-      limits: [
-        { name: `host ${new URL(connection.url.reveal()).host}`, concurrency: poll.concurrencyPerHost },
-        { name: `network ${network.name}`, concurrency: poll.concurrency },
-      ],
-    })),
-  )
+  return networks.flatMap(({ network, poll, endpoints }) => {
+    const ofNetwork = { name: `network ${network.name}`, concurrency: poll.concurrency }
+    // One list for all endpoints of a host: there can be thousands.
+    const limitsOf = new Map<string, (typeof ofNetwork)[]>()
+    return endpoints.map(({ endpoint, connection }) => {
+      const { host } = new URL(connection.url.reveal())
+      const limits = limitsOf.get(host) ?? [{ name: `host ${host}`, concurrency: poll.concurrencyPerHost }, ofNetwork]
+      limitsOf.set(host, limits)
+      return {
+        key: endpointKey(endpoint),
+        intervalMs: endpoint.intervalMs,
+        retryMs: poll.retryMs,
+        onDemandOnly: !polls(network.name),
+        limits,
+      }
+    })
+  })
 }
 
 /** Networks and endpoints for the poller. */

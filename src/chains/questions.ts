@@ -99,7 +99,7 @@ export function isRefused({ refusals }: ChainMemory, name: string, now: number):
 
 /** A node that starts refuses for a while what it offers: after an answer, refusals of some minutes mean nothing. */
 export function noteRefusal(memory: ChainMemory, name: string, now: number): void {
-  const answeredAt = memory.answers?.get(name)
+  const answeredAt = memory.answers?.[name]
   if (answeredAt !== undefined && now - answeredAt < STARTS_WITHIN_MS) return
   memory.refusals ??= new Map()
   memory.refusals.set(name, now)
@@ -107,8 +107,8 @@ export function noteRefusal(memory: ChainMemory, name: string, now: number): voi
 
 export function noteAnswer(memory: ChainMemory, name: string, now: number): void {
   memory.refusals?.delete(name)
-  memory.answers ??= new Map()
-  memory.answers.set(name, now)
+  memory.answers ??= {}
+  memory.answers[name] = now
 }
 
 export const ASK_AGAIN_MS = 3_600_000

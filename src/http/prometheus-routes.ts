@@ -3,7 +3,6 @@ import { pipeline } from 'node:stream/promises'
 import { createGzip } from 'node:zlib'
 import * as z from 'zod'
 import { CONTENT_TYPES } from '../metrics/exposition-format.ts'
-import type { Exposition } from '../metrics/metrics.ts'
 import { accepts, metricsFormat } from './negotiation.ts'
 import { type App, json, operation, type RouteDeps, text } from './route.ts'
 
@@ -15,7 +14,7 @@ const BLOCK_BYTES = 1024 * 1024
 /** What a block compresses to, and more: each further piece is another round trip. */
 const COMPRESSED_BYTES = 128 * 1024
 
-function* inBlocks(pieces: Exposition): Generator<Buffer> {
+function* inBlocks(pieces: Iterable<Buffer>): Generator<Buffer> {
   let block: Buffer[] = []
   let bytes = 0
   for (const piece of pieces) {
@@ -41,13 +40,10 @@ export function registerPrometheus(
   })
   app.get('/metrics', metricsRoute, async (request, reply) => {
     const format = metricsFormat(request)
-    const pieces = await metrics.exposition(format)
+    const exposition = await metrics.exposition(format)
     reply.type(CONTENT_TYPES[format]).header('vary', 'Accept, Accept-Encoding')
-    const source = Readable.from(inBlocks(pieces), { objectMode: false })
-    if (!accepts('gzip', request)) {
-      const bytes = pieces.reduce((sum, piece) => sum + piece.length, 0)
-      return reply.header('content-length', bytes).send(source)
-    }
+    const source = Readable.from(inBlocks(exposition), { objectMode: false })
+    if (!accepts('gzip', request)) return reply.header('content-length', exposition.bytes).send(source)
     const gzip = createGzip({ level: GZIP_LEVEL, chunkSize: COMPRESSED_BYTES })
     // Rejects when the scraper disconnects; `pipeline` has then closed both streams.
     pipeline(source, gzip).catch(() => {})

@@ -1,9 +1,9 @@
 import type { Clock } from '../clock.ts'
 import type { BoardEntry, BoardNetwork } from '../state/board.ts'
 import type { IncidentLog } from '../state/incident-log.ts'
-import { renderEndpoints } from './endpoint-series.ts'
+import { type EndpointLines, renderEndpoints } from './endpoint-series.ts'
 import { endOf, type Format } from './exposition-format.ts'
-import type { Lines } from './lines.ts'
+import { bytesOf, type DeferredLines, type Lines, textOf } from './lines.ts'
 import { renderNetworks } from './network-series.ts'
 import { headerOf, METRIC_NAMES, type MetricName } from './registry.ts'
 
@@ -20,11 +20,11 @@ export async function collect({
   sparse,
   clock,
   yieldToLoop,
-}: CollectDeps): Promise<readonly Buffer[]> {
-  const pieces = new Map<MetricName, Buffer[]>(METRIC_NAMES.map((name) => [name, []]))
-  function keep(lines: Lines): void {
-    for (const [name, text] of Object.entries(lines)) {
-      if (text !== '') pieces.get(name as MetricName)?.push(Buffer.from(text))
+}: CollectDeps): Promise<Exposition> {
+  const pieces = new Map<MetricName, Piece[]>(METRIC_NAMES.map((name) => [name, []]))
+  function keep(lines: EndpointLines): void {
+    for (const [name, found] of Object.entries(lines)) {
+      if (found !== '') pieces.get(name as MetricName)?.push(typeof found === 'string' ? Buffer.from(found) : found)
     }
   }
 
@@ -42,7 +42,25 @@ export async function collect({
   }
   // Help and type are there before a metric has its first series, so that readers can tell it from a misspelt one.
   const own = METRIC_NAMES.flatMap((name) => [Buffer.from(headerOf(name, format)), ...(pieces.get(name) ?? [])])
-  return [...own, Buffer.from(processText + endOf(format))]
+  return expositionOf([...own, Buffer.from(processText + endOf(format))])
+}
+
+type Piece = Buffer | DeferredLines
+
+/** One rendering, in pieces because the text can reach 46 MB. */
+export interface Exposition extends Iterable<Buffer> {
+  readonly bytes: number
+}
+
+function expositionOf(pieces: readonly Piece[]): Exposition {
+  return {
+    get bytes() {
+      return pieces.reduce((sum, piece) => sum + (Buffer.isBuffer(piece) ? piece.length : bytesOf(piece)), 0)
+    },
+    *[Symbol.iterator]() {
+      for (const piece of pieces) yield Buffer.isBuffer(piece) ? piece : Buffer.from(textOf(piece))
+    },
+  }
 }
 
 export interface CollectDeps {

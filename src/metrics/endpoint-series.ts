@@ -13,7 +13,7 @@ import {
   PLACE_STATE_ENDS,
   STATE_ENDS,
 } from './endpoint-labels.ts'
-import type { Lines } from './lines.ts'
+import type { DeferredLines, Lines } from './lines.ts'
 import { MAX_NODE_CHECKS, METRIC_NAMES, type MetricName, PREFIX } from './registry.ts'
 
 /**
@@ -25,7 +25,7 @@ export function renderEndpoints(
   incidents: OpenIncidents,
   now: UnixMs,
   sparse = false,
-): Lines {
+): EndpointLines {
   return {
     ...renderVerdicts(entries, incidents, now, sparse),
     ...renderPlaces(entries, sparse),
@@ -36,15 +36,14 @@ export function renderEndpoints(
   }
 }
 
+export type EndpointLines = Partial<Record<MetricName, string | DeferredLines>>
+
 export type OpenIncidents = Pick<IncidentLog, 'of'>
 
 /** The beginning of each metric's lines. */
 const START = Object.fromEntries(METRIC_NAMES.map((name) => [name, `${PREFIX}${name}{`])) as Record<MetricName, string>
 
-/**
- * All lines of a metric with one line per value, for one endpoint, cut where the endpoint's labels belong: `join` inserts
- * these in one copy. `ones` are the values that are 1.
- */
+/** All lines of a metric with one line per value, cut where the endpoint's labels belong. `ones` are the values that are 1. */
 function linesOf<T extends string>(
   name: MetricName,
   ends: readonly (readonly [value: T, end: string])[],
@@ -57,11 +56,16 @@ function linesOf<T extends string>(
   return [START[name], ...lines.map((line, at) => (at === lines.length - 1 ? line : line + START[name]))]
 }
 
-function renderVerdicts(entries: readonly BoardEntry[], incidents: OpenIncidents, now: UnixMs, sparse: boolean): Lines {
+function renderVerdicts(
+  entries: readonly BoardEntry[],
+  incidents: OpenIncidents,
+  now: UnixMs,
+  sparse: boolean,
+): EndpointLines {
   let info = ''
   let up = ''
-  let states = ''
-  let conditions = ''
+  const states: DeferredLines[number][] = []
+  const conditions: DeferredLines[number][] = []
   let changes = ''
   let flapping = ''
   const noConditions = linesOf('endpoint_condition', CONDITION_ENDS, NONE, sparse)
@@ -74,11 +78,10 @@ function renderVerdicts(entries: readonly BoardEntry[], incidents: OpenIncidents
     const shown = shownState(entry, now)
     info += `${START.endpoint_info}${infoLabels}1\n`
     if (isKnown) up += `${START.endpoint_up}${bare}} ${health.verdict === 'down' ? 0 : 1}\n`
-    states += (statesOf.get(shown) ?? NONE).join(bare)
+    states.push([statesOf.get(shown) ?? NONE, bare])
     const codes = isKnown ? health.conditions.map(({ code }) => code) : NONE
-    const ofConditions =
-      codes.length === 0 ? noConditions : linesOf('endpoint_condition', CONDITION_ENDS, codes, sparse)
-    conditions += ofConditions.join(bare)
+    const ofCodes = codes.length === 0 ? noConditions : linesOf('endpoint_condition', CONDITION_ENDS, codes, sparse)
+    conditions.push([ofCodes, bare])
     changes += `${START.endpoint_state_changes_total}${bare}} ${tally.stateChanges}\n`
     flapping += `${START.endpoint_flapping}${bare}} ${incidents.of(endpoint)?.flapping === true ? 1 : 0}\n`
   }
@@ -153,7 +156,8 @@ function renderChecks(entries: readonly BoardEntry[], now: UnixMs): Lines {
   for (const { health, tally } of entries) {
     const { bare } = labelsOf(health.endpoint)
     const holds = resultHolds(health, now)
-    for (const [check, of] of tally.checks) {
+    for (const of of tally.checks) {
+      const { check } = of
       const labels = bare + CHECK_ENDS[check]
       if (holds && of.lastOk !== null) success += `${START.check_success}${labels}${of.lastOk ? 1 : 0}\n`
       if (of.lastRunAt !== null) {
@@ -260,23 +264,20 @@ function renderReports(entries: readonly BoardEntry[], now: UnixMs): Lines {
   }
 }
 
-const namesOf = new WeakMap<readonly NodeCheck[], ReadonlyMap<string, NodeCheck>>()
-
 /** The checks that become series, by label. If there are too many, failing ones come first, then by name. */
-function namedChecks(checks: readonly NodeCheck[]): ReadonlyMap<string, NodeCheck> {
-  const known = namesOf.get(checks)
-  if (known !== undefined) return known
-  const named = new Map<string, NodeCheck>()
+function namedChecks(checks: readonly NodeCheck[]): readonly NamedCheck[] {
+  const named: NamedCheck[] = []
   const ordered =
     checks.length > MAX_NODE_CHECKS ? checks.toSorted((a, b) => isBad(b) - isBad(a) || compare(a.name, b.name)) : checks
   for (const check of ordered) {
-    if (named.size === MAX_NODE_CHECKS) break
+    if (named.length === MAX_NODE_CHECKS) break
     const label = labelValue(check.name)
-    if (!named.has(label)) named.set(label, check)
+    if (!named.some(([known]) => known === label)) named.push([label, check])
   }
-  namesOf.set(checks, named)
   return named
 }
+
+type NamedCheck = readonly [label: string, check: NodeCheck]
 
 function isBad(check: NodeCheck): number {
   return check.healthy && check.contiguousFailures === 0 ? 0 : 1

@@ -8,7 +8,7 @@ import type { Board } from '../state/board.ts'
 import type { IncidentLog } from '../state/incident-log.ts'
 import type { StoreStatus } from '../store/store.ts'
 import { clusterLines } from './cluster-series.ts'
-import { collect } from './collect.ts'
+import { collect, type Exposition } from './collect.ts'
 import { createDaemonSeries, type DaemonCounts, type DaemonState } from './daemon-series.ts'
 import type { Format } from './exposition-format.ts'
 import { createGatewaySeries, type GatewayCounts, type GatewayState } from './gateway-series.ts'
@@ -73,7 +73,7 @@ export function createMetrics({ board, incidents, clock, version, sparse = false
     requests: () => gateway.totals(),
     daemonStatus: () => ({ ...stateNow(), ...own.counts() }),
     exposition,
-    render: async (format = 'text') => Buffer.concat(await exposition(format)).toString(),
+    render: async (format = 'text') => Buffer.concat([...(await exposition(format))]).toString(),
   }
 }
 
@@ -97,9 +97,6 @@ export interface MetricsDeps {
   readonly cluster?: () => ClusterReport | null
   readonly yieldToLoop?: () => Promise<unknown>
 }
-
-/** One rendering, in pieces because the text can reach 46 MB. */
-export type Exposition = readonly Buffer[]
 
 /** All metrics. Events update the counters; a scrape reads everything else from the board. */
 export interface Metrics extends Omit<ReturnType<typeof createDaemonSeries>, 'render' | 'counts'> {

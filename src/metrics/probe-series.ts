@@ -1,10 +1,11 @@
 import { checkOutcome } from '../core/poll-result.ts'
 import type { UnixMs } from '../core/time.ts'
 import type { Inspection } from '../core/verdict/single-poll.ts'
-import { type BoardEntry, type CheckTally, NO_PLACES, type Tally } from '../state/board.ts'
+import { type BoardEntry, NO_PLACES, type Tally } from '../state/board.ts'
 import { labelsOf } from './endpoint-labels.ts'
 import { type OpenIncidents, renderEndpoints } from './endpoint-series.ts'
 import { endOf, type Format } from './exposition-format.ts'
+import { textOf } from './lines.ts'
 import { headerOf, METRIC_NAMES, PREFIX } from './registry.ts'
 
 /** The metrics of one endpoint as an on-demand poll found it. Counters are those of scheduled polls. */
@@ -27,7 +28,8 @@ export function renderProbe(
     `${headerOf('probe_duration_seconds', format)}${PREFIX}probe_duration_seconds{${bare}} ${tookMs / 1000}\n`,
   ]
   const ofEndpoint = METRIC_NAMES.flatMap((name) => {
-    const text = lines[name] ?? ''
+    const found = lines[name] ?? ''
+    const text = typeof found === 'string' ? found : textOf(found)
     return text === '' ? [] : [headerOf(name, format) + text]
   })
   return [...own, ...ofEndpoint, endOf(format)].join('')
@@ -35,21 +37,18 @@ export function renderProbe(
 
 /** Gauges show this poll. Counters do not count it: an increase that is gone at the next scrape looks like a reset. */
 function tallyOf(tally: Tally, result: Inspection['result']): Tally {
-  const checks = [...tally.checks].map(([check, before]): [typeof check, CheckTally] => {
-    const outcome = checkOutcome(result, check)
-    if (outcome === null) return [check, before]
+  const checks = tally.checks.map((before) => {
+    const outcome = checkOutcome(result, before.check)
+    if (outcome === null) return before
     const { ok, durationMs } = outcome
-    return [
-      check,
-      {
-        ...before,
-        lastRunAt: result.startedAt,
-        lastOk: ok,
-        lastDurationMs: durationMs,
-        lastSuccessAt: ok ? result.startedAt : before.lastSuccessAt,
-        consecutiveFailures: ok ? 0 : before.consecutiveFailures + 1,
-      },
-    ]
+    return {
+      ...before,
+      lastRunAt: result.startedAt,
+      lastOk: ok,
+      lastDurationMs: durationMs,
+      lastSuccessAt: ok ? result.startedAt : before.lastSuccessAt,
+      consecutiveFailures: ok ? 0 : before.consecutiveFailures + 1,
+    }
   })
-  return { ...tally, checks: new Map(checks) }
+  return { ...tally, checks }
 }

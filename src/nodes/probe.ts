@@ -31,10 +31,9 @@ export function createProber({ clock, maxConnections = MAX_CONNECTIONS, lookup =
         const recentBlocks = blocks.get(network) ?? before.blocks.get(network) ?? createRecentBlocks()
         blocks.set(network, recentBlocks)
         const key = endpointKey(target.endpoint)
-        const fingerprint = fingerprintOf(target)
         const known = before.entries.get(key)
-        const entry =
-          known?.fingerprint === fingerprint ? { ...known, target } : createEntry(target, fingerprint, recentBlocks)
+        const isKept = known !== undefined && fingerprintOf(known.target) === fingerprintOf(target)
+        const entry = isKept ? { ...known, target } : createEntry(target, recentBlocks)
         entries.set(key, entry)
       }
       if (connections !== undefined) client.limit(connections)
@@ -111,16 +110,14 @@ const MAX_FIRST_ID = 2 ** 30
 
 interface Entry extends PolledEndpoint {
   readonly target: NodeTarget
-  readonly fingerprint: string
 }
 
-function createEntry(target: NodeTarget, fingerprint: string, recentBlocks: RecentBlocks): Entry {
+function createEntry(target: NodeTarget, recentBlocks: RecentBlocks): Entry {
   const { beaconUrl = null, tls } = target
   // Not kept: with thousands of endpoints, all forms of all secrets take a lot of memory.
   const redact: Redact = (...text) => createRedact(target)(...text)
   return {
     target,
-    fingerprint,
     address: createAddress(target),
     // Without `headers`: they may hold the credentials of another host.
     beaconAddress: beaconUrl === null ? null : createAddress({ url: beaconUrl, headers: {}, tls }),

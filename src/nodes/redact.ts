@@ -108,29 +108,26 @@ const JSON_STRING = /"[^"\\]*(?:\\.[^"\\]*)*"/g
 
 /** Makes a function that redacts the names and errors of a node's checks. */
 export function createRedactLiveness(create: () => Redact): (liveness: Liveness) => Liveness {
-  // Cached, because nearly all polls have the same names.
-  const names = new Map<string, string>()
-
-  function cleanName(name: string, redact: Redact): string {
-    let clean = names.get(name)
-    if (clean === undefined) {
-      clean = redact(wholeWords(name))
-      if (names.size >= MAX_CACHED_NAMES) names.clear()
-      names.set(name, clean)
-    }
-    return clean
-  }
+  // Kept, because nearly all polls have the same names.
+  let names: readonly string[] = []
+  let cleanNames = names
 
   return (liveness) => {
     // Not kept for the next answer: with thousands of endpoints, all forms of all secrets take a lot of memory.
     let created: Redact | null = null
-    const redact: Redact = (text) => (created ??= create())(text)
-    const checks = liveness.checks.map((check) => {
-      const name = cleanName(check.name, redact)
-      const error = check.error === null ? null : redact(wholeWords(check.error))
+    const clean = (text: string) => (created ??= create())(wholeWords(text))
+    const { checks } = liveness
+    if (checks.length !== names.length || checks.some(({ name }, at) => name !== names[at])) {
+      names = checks.map(({ name }) => name)
+      const cleaned = names.map(clean)
+      cleanNames = cleaned.every((name, at) => name === names[at]) ? names : cleaned
+    }
+    const redacted = checks.map((check, at) => {
+      const name = cleanNames[at] as string
+      const error = check.error === null ? null : clean(check.error)
       return name === check.name && error === check.error ? check : { ...check, name, error }
     })
-    return checks.every((check, at) => check === liveness.checks[at]) ? liveness : { ...liveness, checks }
+    return redacted.every((check, at) => check === checks[at]) ? liveness : { ...liveness, checks: redacted }
   }
 }
 
@@ -148,7 +145,6 @@ const MIN_BASE64_CHARACTERS = 8
 const READ_AHEAD = 8
 /** Length of the longest encoding of one character, `\\u0026#x41;`. */
 const MAX_ENCODED_CHARACTERS = 12
-const MAX_CACHED_NAMES = 100
 
 function formsOf(secret: string): string[] {
   return [secret, decoded(secret)].flatMap((form) => {

@@ -1,15 +1,15 @@
 import type { CheckName, Endpoint } from '../core/endpoint.ts'
 import { checkOutcome, type PollResult } from '../core/poll-result.ts'
 import type { ChainEvent } from '../core/verdict/network-view.ts'
-import { NO_RUN, newTally, type Tally } from '../state/board.ts'
+import { newCheckTally, newTally, type Tally } from '../state/board.ts'
 
 /** Counts the checks of a poll, for the endpoint and for its network. */
 export function countChecks(result: PollResult, tally: Tally, metrics: CheckMetrics): void {
   const { endpoint, startedAt } = result
-  for (const check of endpoint.checks) {
+  for (const counts of tally.checks) {
+    const { check } = counts
     const outcome = checkOutcome(result, check)
-    const counts = tally.checks.get(check)
-    if (outcome === null || counts === undefined) continue
+    if (outcome === null) continue
     counts.runs++
     counts.requests += result.requests[check]
     counts.lastRunAt = startedAt
@@ -29,7 +29,10 @@ export function countChecks(result: PollResult, tally: Tally, metrics: CheckMetr
 
 /** Another daemon polls the endpoint from now on: what this one found last says nothing of it any more. */
 export function forgetLatest({ checks }: Tally): void {
-  for (const counts of checks.values()) Object.assign(counts, NO_RUN)
+  for (const counts of checks) {
+    const { check, runs, requests, failures } = counts
+    Object.assign(counts, newCheckTally(check), { runs, requests, failures })
+  }
 }
 
 export function countEvent(event: ChainEvent, tally: Tally): void {

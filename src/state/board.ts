@@ -232,6 +232,7 @@ export interface BoardChange {
 
 /** The results of one check of one endpoint since the daemon started. */
 export interface CheckTally {
+  readonly check: CheckName
   runs: number
   /** Requests sent to the node. */
   requests: number
@@ -247,7 +248,7 @@ export interface CheckTally {
 /** The counters of one endpoint, removed with it so that no series leaks. */
 export interface Tally {
   stateChanges: number
-  readonly checks: Map<CheckName, CheckTally>
+  readonly checks: readonly CheckTally[]
   /** By shard; `null` if there was none. */
   reorgs: Map<Shard, number> | null
   regressions: Map<Shard, number> | null
@@ -256,26 +257,22 @@ export interface Tally {
 export function newTally(checks: readonly CheckName[]): Tally {
   return {
     stateChanges: 0,
-    checks: new Map(checks.map((check) => [check, newCheckTally()])),
+    checks: checks.map(newCheckTally),
     reorgs: null,
     regressions: null,
   }
 }
 
-function newCheckTally(): CheckTally {
+export function newCheckTally(check: CheckName): CheckTally {
   return {
+    check,
     runs: 0,
     requests: 0,
     failures: null,
-    ...NO_RUN,
+    consecutiveFailures: 0,
+    lastRunAt: null,
+    lastSuccessAt: null,
+    lastDurationMs: null,
+    lastOk: null,
   }
 }
-
-/** What is known of the latest runs of a check if there were none. */
-export const NO_RUN = {
-  consecutiveFailures: 0,
-  lastRunAt: null,
-  lastSuccessAt: null,
-  lastDurationMs: null,
-  lastOk: null,
-} as const satisfies Partial<CheckTally>

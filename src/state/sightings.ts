@@ -29,13 +29,18 @@ export interface Sighting {
 
 export interface WritableSightings extends Sightings {
   /** Replaces the configured endpoints, and drops the sightings of all others. */
-  retain(endpoints: readonly { readonly key: EndpointKey; readonly shards: readonly Shard[] }[]): void
+  retain(endpoints: readonly SightedEndpoint[]): void
   /** Adds a poll whose result is valid. */
   take(result: PollResult): void
   /** Adds what the latest poll of another member of a cluster has read. */
   takeVote(health: Health): void
   /** Call it when the wall clock was set by `ms`. */
   shift(ms: number): void
+}
+
+interface SightedEndpoint {
+  readonly key: EndpointKey
+  readonly shards: readonly Shard[]
 }
 
 /** More than the page shows, because skipped blocks have no sighting of their own. */
@@ -46,73 +51,76 @@ const MAX_TOTAL = 100_000
 
 type PollTimes = Pick<PollResult, 'startedAt' | 'finishedAt'>
 
-interface Row {
-  heads: Sighting[]
-  compared: Block[]
-  requestedAt: UnixMs
+interface Row extends Sighted {
+  readonly shard: Shard
+  heads: readonly Sighting[]
+  compared: readonly Block[]
+  /** When the latest answer was requested; `null` until there is one. */
+  requestedAt: UnixMs | null
 }
 
 export function createSightings(): WritableSightings {
-  let rows = new Map<EndpointKey, Map<Shard, Row>>()
+  let rows = new Map<EndpointKey, readonly Row[]>()
   let kept = MAX_KEPT
 
-  function addHead(of: Map<Shard, Row>, shard: Shard, head: Head, { startedAt, finishedAt }: PollTimes): void {
-    const row = of.get(shard)
-    if (row === undefined) {
-      of.set(shard, {
-        heads: [{ head, at: finishedAt, after: null, before: null }],
-        compared: [],
-        requestedAt: startedAt,
-      })
-      return
-    }
-    const last = row.heads[row.heads.length - 1] as Sighting
-    if (last.head.hash !== head.hash || last.head.height !== head.height) {
-      row.heads.push({ head, at: finishedAt, after: row.requestedAt, before: last.head.height })
-      while (row.heads.length > kept) row.heads.shift()
+  function addHead(row: Row, head: Head, { startedAt, finishedAt }: PollTimes): void {
+    const last = row.heads.at(-1)?.head
+    if (last?.hash !== head.hash || last.height !== head.height) {
+      const sighting = { head, at: finishedAt, after: row.requestedAt, before: last?.height ?? null }
+      row.heads = appended(row.heads, sighting)
     }
     row.requestedAt = startedAt
   }
 
+  /** A copy, because an array that grows has room for 16 more. */
+  function appended<T>(list: readonly T[], added: T): readonly T[] {
+    return list.slice(-(kept - 1)).concat([added])
+  }
+
+  function rowOf(key: EndpointKey, shard: Shard): Row | undefined {
+    return rows.get(key)?.find((row) => row.shard === shard)
+  }
+
   return {
-    of: (key, shard) => rows.get(key)?.get(shard),
+    of(key, shard) {
+      const row = rowOf(key, shard)
+      return row === undefined || row.heads.length === 0 ? undefined : row
+    },
 
     retain(endpoints) {
-      rows = new Map(
-        endpoints.map(({ key, shards }) => {
-          const before = rows.get(key)
-          return [key, new Map([...(before ?? [])].filter(([shard]) => shards.includes(shard)))]
-        }),
-      )
+      const newRow = (shard: Shard): Row => ({ shard, heads: [], compared: [], requestedAt: null })
+      const rowsOf = ({ key, shards }: SightedEndpoint) => shards.map((shard) => rowOf(key, shard) ?? newRow(shard))
+      rows = new Map(endpoints.map((endpoint) => [endpoint.key, rowsOf(endpoint)]))
       const chains = endpoints.reduce((sum, { shards }) => sum + shards.length, 0)
       kept = Math.min(MAX_KEPT, Math.max(MIN_KEPT, Math.floor(MAX_TOTAL / Math.max(1, chains))))
     },
 
     take(result) {
-      const of = rows.get(endpointKey(result.endpoint))
-      if (of === undefined) return
-      for (const { shard, outcome } of result.heads) if (outcome.ok) addHead(of, shard, outcome.value, result)
+      const key = endpointKey(result.endpoint)
+      for (const { shard, outcome } of result.heads) {
+        const row = rowOf(key, shard)
+        if (row !== undefined && outcome.ok) addHead(row, outcome.value, result)
+      }
       for (const { shard, height, hash } of result.compared) {
-        const row = of.get(shard)
-        if (row === undefined) continue
-        row.compared.push({ height, hash })
-        while (row.compared.length > kept) row.compared.shift()
+        const row = rowOf(key, shard)
+        if (row !== undefined) row.compared = appended(row.compared, { height, hash })
       }
     },
 
     takeVote({ endpoint, heads, lastPolledAt, latencyMs }) {
-      const of = rows.get(endpointKey(endpoint))
+      const key = endpointKey(endpoint)
       for (const { shard, height, hash, parentHash, timestamp, readAt } of heads) {
-        if (of === undefined || readAt !== lastPolledAt) continue
+        const row = rowOf(key, shard)
+        if (row === undefined || readAt !== lastPolledAt) continue
         const times = { startedAt: readAt, finishedAt: readAt + (latencyMs ?? 0) }
-        addHead(of, shard, { height, hash, parentHash, timestamp }, times)
+        addHead(row, { height, hash, parentHash, timestamp }, times)
       }
     },
 
     shift(ms) {
       for (const of of rows.values()) {
-        for (const row of of.values()) {
-          row.requestedAt += ms
+        for (const row of of) {
+          if (row.requestedAt !== null) row.requestedAt += ms
           row.heads = row.heads.map((one) => ({
             ...one,
             at: one.at + ms,

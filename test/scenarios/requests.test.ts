@@ -104,7 +104,9 @@ test.each([
 ])('a replaced head costs $costs requests of $count endpoints, once', async ({ count, costs }) => {
   const { clock, provider, endpoints, world } = await openScene(count, 4 * INTERVAL_MS)
   const requests = () =>
-    endpoints.map((of) => world.board.entry('ethereum', of.name)?.tally.checks.get('head')?.requests)
+    endpoints.map(
+      (of) => world.board.entry('ethereum', of.name)?.tally.checks.find(({ check }) => check === 'head')?.requests,
+    )
   const round = async (): Promise<number[]> => {
     const before = requests()
     for (const of of endpoints) {

@@ -31,7 +31,7 @@ export function createPollingMember(options: PollingMemberOptions) {
         network: one,
         fresh: endpoints.map((of) => ({
           health: unpolled(of, 0),
-          tally: { stateChanges: 0, checks: new Map(), reorgs: null, regressions: null },
+          tally: { stateChanges: 0, checks: [], reorgs: null, regressions: null },
         })),
       })),
     )

@@ -28,8 +28,8 @@ export interface Reporter<S> {
   readonly endpoint: string
   readonly state: S
   polls: number
-  /** At most one block per height, newest first. */
-  readonly reports: Report<S>[]
+  /** At most one block per height, newest first. Replaced, because an array that grows has room for 16 more. */
+  reports: readonly Report<S>[]
 }
 
 export interface Report<S> {
@@ -88,15 +88,15 @@ export function createBlockReports<S>(): BlockReports<S> {
     const added: Report<S> = { by, siblings, branch, index: 0, firstAt: at, at, poll: by.polls }
     joinBranch(added, branch)
     const older = by.reports.findIndex((one) => one.siblings.height < height)
-    by.reports.splice(older < 0 ? by.reports.length : older, 0, added)
+    by.reports = by.reports.toSpliced(older < 0 ? by.reports.length : older, 0, added)
   }
 
   /** Removes the endpoint's reports from before this poll. */
-  function expire({ reports }: Reporter<S>, poll: number): void {
-    for (let at = reports.length - 1; at >= 0; at--) {
-      const old = reports[at] as Report<S>
+  function expire(of: Reporter<S>, poll: number): void {
+    for (let at = of.reports.length - 1; at >= 0; at--) {
+      const old = of.reports[at] as Report<S>
       if (old.poll >= poll) continue
-      reports.splice(at, 1)
+      of.reports = of.reports.toSpliced(at, 1)
       leaveBranch(old)
       if (old.siblings.count === 0) heights.delete(old.siblings.height)
     }
