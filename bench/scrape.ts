@@ -114,7 +114,7 @@ async function worldOf(count: number): Promise<World> {
 
 function sizeOf(exposition: Exposition): number {
   let bytes = 0
-  for (const piece of exposition) bytes += piece.length
+  for (const block of exposition.blocks(1024 * 1024)) bytes += block.length
   return bytes
 }
 

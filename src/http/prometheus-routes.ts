@@ -1,7 +1,8 @@
 import { Readable } from 'node:stream'
-import { pipeline } from 'node:stream/promises'
-import { createGzip } from 'node:zlib'
+import { promisify } from 'node:util'
+import { createGzip, type Gzip } from 'node:zlib'
 import * as z from 'zod'
+import type { Exposition } from '../metrics/collect.ts'
 import { CONTENT_TYPES } from '../metrics/exposition-format.ts'
 import { accepts, metricsFormat } from './negotiation.ts'
 import { type App, json, operation, type RouteDeps, text } from './route.ts'
@@ -14,18 +15,15 @@ const BLOCK_BYTES = 1024 * 1024
 /** What a block compresses to, and more: each further piece is another round trip. */
 const COMPRESSED_BYTES = 128 * 1024
 
-function* inBlocks(pieces: Iterable<Buffer>): Generator<Buffer> {
-  let block: Buffer[] = []
-  let bytes = 0
-  for (const piece of pieces) {
-    block.push(piece)
-    bytes += piece.length
-    if (bytes < BLOCK_BYTES) continue
-    yield Buffer.concat(block, bytes)
-    block = []
-    bytes = 0
-  }
-  yield Buffer.concat(block, bytes)
+/** Waits for each block, because the next one takes its memory. */
+async function compress(exposition: Exposition, gzip: Gzip): Promise<void> {
+  const write = promisify((block: Buffer, done: (error?: Error | null) => void) => gzip.write(block, done))
+  for (const block of exposition.blocks(BLOCK_BYTES)) await write(block)
+  gzip.end()
+}
+
+function* copied(blocks: Iterable<Buffer>): Generator<Buffer> {
+  for (const block of blocks) yield Buffer.from(block)
 }
 
 /** For Prometheus, supervisors and load balancers: `/metrics`, `/sd`, `/-/healthy`, `/-/ready`. */
@@ -42,11 +40,13 @@ export function registerPrometheus(
     const format = metricsFormat(request)
     const exposition = await metrics.exposition(format)
     reply.type(CONTENT_TYPES[format]).header('vary', 'Accept, Accept-Encoding')
-    const source = Readable.from(inBlocks(exposition), { objectMode: false })
-    if (!accepts('gzip', request)) return reply.header('content-length', exposition.bytes).send(source)
+    if (!accepts('gzip', request)) {
+      const source = Readable.from(copied(exposition.blocks(BLOCK_BYTES)), { objectMode: false })
+      return reply.header('content-length', exposition.bytes).send(source)
+    }
     const gzip = createGzip({ level: GZIP_LEVEL, chunkSize: COMPRESSED_BYTES })
-    // Rejects when the scraper disconnects; `pipeline` has then closed both streams.
-    pipeline(source, gzip).catch(() => {})
+    // Rejects when the scraper disconnects: the answer then closes the stream.
+    compress(exposition, gzip).catch(() => {})
     return reply.header('content-encoding', 'gzip').send(gzip)
   })
 

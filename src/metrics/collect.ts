@@ -3,7 +3,7 @@ import type { BoardEntry, BoardNetwork } from '../state/board.ts'
 import type { IncidentLog } from '../state/incident-log.ts'
 import { type EndpointLines, renderEndpoints } from './endpoint-series.ts'
 import { endOf, type Format } from './exposition-format.ts'
-import { bytesOf, type DeferredLines, type Lines, textOf } from './lines.ts'
+import { bytesOf, type DeferredLines, type Lines } from './lines.ts'
 import { renderNetworks } from './network-series.ts'
 import { headerOf, METRIC_NAMES, type MetricName } from './registry.ts'
 
@@ -47,9 +47,11 @@ export async function collect({
 
 type Piece = Buffer | DeferredLines
 
-/** One rendering, in pieces because the text can reach 46 MB. */
-export interface Exposition extends Iterable<Buffer> {
+/** One rendering, whose text can reach 46 MB. */
+export interface Exposition {
   readonly bytes: number
+  /** The text in blocks of `size` bytes; only a longer piece is a block of its own. Each block takes the memory of the one before. */
+  blocks(size: number): Iterable<Buffer>
 }
 
 function expositionOf(pieces: readonly Piece[]): Exposition {
@@ -57,9 +59,28 @@ function expositionOf(pieces: readonly Piece[]): Exposition {
     get bytes() {
       return pieces.reduce((sum, piece) => sum + (Buffer.isBuffer(piece) ? piece.length : bytesOf(piece)), 0)
     },
-    *[Symbol.iterator]() {
-      for (const piece of pieces) yield Buffer.isBuffer(piece) ? piece : Buffer.from(textOf(piece))
+
+    *blocks(size) {
+      const block = Buffer.allocUnsafeSlow(size)
+      let used = 0
+      for (const part of partsOf(pieces)) {
+        const bytes = Buffer.byteLength(part)
+        if (used + bytes > size) {
+          yield block.subarray(0, used)
+          used = 0
+        }
+        if (bytes > size) yield Buffer.from(part)
+        else used += typeof part === 'string' ? block.write(part, used) : part.copy(block, used)
+      }
+      yield block.subarray(0, used)
     },
+  }
+}
+
+function* partsOf(pieces: readonly Piece[]): Generator<Buffer | string> {
+  for (const piece of pieces) {
+    if (Buffer.isBuffer(piece)) yield piece
+    else for (const [parts, labels] of piece) yield parts.join(labels)
   }
 }
 

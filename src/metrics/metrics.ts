@@ -73,7 +73,11 @@ export function createMetrics({ board, incidents, clock, version, sparse = false
     requests: () => gateway.totals(),
     daemonStatus: () => ({ ...stateNow(), ...own.counts() }),
     exposition,
-    render: async (format = 'text') => Buffer.concat([...(await exposition(format))]).toString(),
+    async render(format) {
+      let text = ''
+      for (const block of (await exposition(format)).blocks(64 * 1024)) text += block.toString()
+      return text
+    },
   }
 }
 

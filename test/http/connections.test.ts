@@ -207,7 +207,7 @@ describe('a client that is slow', () => {
   })
 
   test('to read is disconnected when answers of 64 MiB wait to be read', async () => {
-    const exposition = async () => Object.assign([], { bytes: 0 })
+    const exposition = async () => ({ bytes: 0, blocks: () => [] })
     const body = 'x'.repeat(6 * 2 ** 20)
     const port = await listening({
       metrics: {

@@ -177,7 +177,7 @@ describe('/metrics', () => {
     const exposition = async () => {
       const piece = Buffer.allocUnsafeSlow(1024 * 1024).fill('#')
       rendered.push(new WeakRef(piece.buffer))
-      return Object.assign([piece], { bytes: piece.length })
+      return { bytes: piece.length, blocks: () => [piece] }
     }
     const unused = () => expect.unreachable()
     const metrics = { exposition, httpRequest() {}, gatewayCounts: unused, daemonStatus: unused }

@@ -489,6 +489,23 @@ test('concurrent scrapes share one rendering, the next one is new', async () => 
   expect(c).not.toBe(a)
 })
 
+test.each([false, true])(
+  'the length of a rendering is known before its text is put together, sparse: %s',
+  async (sparse) => {
+    const endpoints = [endpoint('a', { metricLabels: { city: 'Zürich' } }), endpoint('b')]
+    const { metrics, world } = setUp([{ network: network(), endpoints }], { sparse })
+    await world.pollAll()
+
+    const exposition = await metrics.exposition()
+
+    for (const size of [64, 4096]) {
+      const blocks = Array.from(exposition.blocks(size), (block) => block.toString())
+      expect(blocks.join('')).toContain('label_city="Zürich",state="up"} 1')
+      expect(Buffer.byteLength(blocks.join(''))).toBe(exposition.bytes)
+    }
+  },
+)
+
 test('rendering ten thousand endpoints yields to the event loop', async () => {
   const endpoints = Array.from({ length: 10_000 }, (_, at) => endpoint(`e${at}`))
   const clock = createFakeClock()
