@@ -24,9 +24,9 @@ export default defineConfig({
     reporters: ['default', './scripts/counts.mjs'],
     sequence: { sequencer: LongestFirst },
     projects: [
-      { extends: true, test: { name: 'timed', include: timed, isolate: false, ...workers(3, 0) } },
-      { extends: true, test: { name: 'waiting', include: waiting, isolate: false, ...inSpareTime, ...workers(3, 0) } },
-      { extends: true, test: { name: 'mocking', include: mocking, ...inSpareTime, ...workers(3, 0) } },
+      { extends: true, test: { name: 'timed', include: timed, isolate: false, ...workers(2, 0) } },
+      { extends: true, test: { name: 'waiting', include: waiting, isolate: false, ...inSpareTime, ...workers(2, 0) } },
+      { extends: true, test: { name: 'mocking', include: mocking, ...inSpareTime, ...workers(2, 0) } },
       { extends: true, test: { name: 'quick', include: quick, isolate: false, ...workers(1, 1) } },
     ],
   },

@@ -92,7 +92,7 @@ export async function untilFigures(
   daemon: Daemon,
   are: (figures: Figures) => boolean,
   what: string,
-  withinMs = 15_000,
+  withinMs?: number,
 ): Promise<Figures> {
   let figures = await figuresOf(daemon)
   await until(
