@@ -45,8 +45,8 @@ export function registerPrometheus(
       return reply.header('content-length', exposition.bytes).send(source)
     }
     const gzip = createGzip({ level: GZIP_LEVEL, chunkSize: COMPRESSED_BYTES })
-    // Rejects when the scraper disconnects: the answer then closes the stream.
-    compress(exposition, gzip).catch(() => {})
+    // Rejects when the scraper disconnects.
+    compress(exposition, gzip).catch((error: Error) => gzip.destroy(error))
     return reply.header('content-encoding', 'gzip').send(gzip)
   })
 
