@@ -87,22 +87,22 @@ export async function figuresOf(daemon: Daemon): Promise<Figures> {
   }
 }
 
-/** Looks until the figures are so, and gives them. */
+/** Looks until the figures are so, and gives them. What the daemon, and this process with its nodes, wait for a CPU is added to `withinMs`. */
 export async function untilFigures(
   daemon: Daemon,
   are: (figures: Figures) => boolean,
   what: string,
-  withinMs?: number,
+  withinMs = 15_000,
 ): Promise<Figures> {
+  const waitedMs = () => (cpuWaitMs(daemon.pid) ?? 0) + (cpuWaitMs() ?? 0)
+  const end = performance.now() - waitedMs() + withinMs
   let figures = await figuresOf(daemon)
-  await until(
-    async () => {
-      figures = await figuresOf(daemon)
-      return are(figures)
-    },
-    what,
-    withinMs,
-  )
+  await until(async () => {
+    figures = await figuresOf(daemon)
+    if (are(figures)) return true
+    if (performance.now() - waitedMs() > end) throw new Error(`not within ${withinMs} ms: ${what}`)
+    return false
+  }, what)
   return figures
 }
 
