@@ -13,6 +13,7 @@ import type { HashChange, IncidentRecord, PollRecord, SavedHealth } from '../../
 import { createFakeClock } from '../support/fake-clock.ts'
 import { recordingLog } from '../support/log.ts'
 import { bad, endpoint, good, head, liveness, network, nodeCheck, pollResult } from '../support/network.ts'
+import { headCounts } from '../support/world.ts'
 
 type Answer = Partial<PollResult>
 
@@ -87,7 +88,7 @@ describe('one poll', () => {
     await poll(at(1000))
 
     expect(entry().health).toMatchObject({ verdict: 'up', latencyMs: 12, heads: [{ height: 1000, lagBlocks: 0 }] })
-    expect(entry().tally.checks.find(({ check }) => check === 'head')).toMatchObject({
+    expect(headCounts(entry())).toMatchObject({
       runs: 1,
       lastOk: true,
       consecutiveFailures: 0,
@@ -189,7 +190,7 @@ describe('an outage', () => {
 
     expect(entry().health).toMatchObject({ verdict: 'down', since: first })
     expect(entry().tally.stateChanges).toBe(1)
-    expect(entry().tally.checks.find(({ check }) => check === 'head')?.failures).toEqual(new Map([['refused', 2]]))
+    expect(headCounts(entry())?.failures).toEqual(new Map([['refused', 2]]))
     expect(kept.polls.map((record) => [record.state, record.failure])).toEqual([
       ['up', null],
       ['up', 'refused'],
@@ -378,7 +379,7 @@ describe('a network that another daemon has polled', () => {
   test('leaves nothing of the latest checks behind, only how many there were', async () => {
     const { poller, poll, entry } = house()
     await poll({ heads: [{ shard: null, outcome: bad({ kind: 'refused' }) }] })
-    expect(entry().tally.checks.find(({ check }) => check === 'head')).toMatchObject({
+    expect(headCounts(entry())).toMatchObject({
       lastOk: false,
       consecutiveFailures: 1,
     })
@@ -386,7 +387,7 @@ describe('a network that another daemon has polled', () => {
     poller.leave('ethereum')
 
     const latest = { consecutiveFailures: 0, lastRunAt: null, lastSuccessAt: null, lastDurationMs: null, lastOk: null }
-    expect(entry().tally.checks.find(({ check }) => check === 'head')).toMatchObject({
+    expect(headCounts(entry())).toMatchObject({
       ...latest,
       runs: 1,
       failures: new Map([['refused', 1]]),
@@ -420,9 +421,7 @@ describe('a poll that fails by our own fault', () => {
     expect(entry().health.verdict).toBe('up')
     expect(stateAt(entry().health, clock.now())).toBe('unknown')
     expect(kept.polls.map(({ state }) => state)).toEqual(['up', ...Array(5).fill('unknown')])
-    expect(entry().tally.checks.find(({ check }) => check === 'head')?.failures).toEqual(
-      new Map([['local-resources', 5]]),
-    )
+    expect(headCounts(entry())?.failures).toEqual(new Map([['local-resources', 5]]))
     expect(log.lines.at(-1)?.fields).toMatchObject({ failure: 'local-resources' })
   })
 })
@@ -438,8 +437,8 @@ describe('reconfiguring', () => {
 
     expect(stateAt(entry('own').health, clock.now())).toBe('up')
     expect(stateAt(entry('other').health, clock.now())).toBe('unknown')
-    expect(entry('own').tally.checks.find(({ check }) => check === 'head')?.runs).toBe(1)
-    expect(entry('other').tally.checks.find(({ check }) => check === 'head')?.runs).toBe(1)
+    expect(headCounts(entry('own'))?.runs).toBe(1)
+    expect(headCounts(entry('other'))?.runs).toBe(1)
   })
 
   test('a removed endpoint is removed from the board', async () => {

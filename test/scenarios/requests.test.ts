@@ -7,7 +7,7 @@ import { proberOf } from '../nodes/support.ts'
 import { createFakeClock } from '../support/fake-clock.ts'
 import { serveHttp } from '../support/http-server.ts'
 import { endpoint, network, nodeTarget } from '../support/network.ts'
-import { createWorld, QUIET_STORE } from '../support/world.ts'
+import { createWorld, headCounts, QUIET_STORE } from '../support/world.ts'
 
 /** Providers bill per request: a node gets what the configuration says, and its chain id every ten minutes. */
 const INTERVAL_MS = 15_000
@@ -103,10 +103,7 @@ test.each([
   { count: 6, costs: [7, 7, 7, 1, 1, 1] },
 ])('a replaced head costs $costs requests of $count endpoints, once', async ({ count, costs }) => {
   const { clock, provider, endpoints, world } = await openScene(count, 4 * INTERVAL_MS)
-  const requests = () =>
-    endpoints.map(
-      (of) => world.board.entry('ethereum', of.name)?.tally.checks.find(({ check }) => check === 'head')?.requests,
-    )
+  const requests = () => endpoints.map((of) => headCounts(world.board.entry('ethereum', of.name))?.requests)
   const round = async (): Promise<number[]> => {
     const before = requests()
     for (const of of endpoints) {

@@ -7,7 +7,7 @@ import type { PollResult } from '../../src/core/poll-result.ts'
 import { createIncidentRecorder } from '../../src/poll/incident-recorder.ts'
 import type { PolledNetwork } from '../../src/poll/polled-endpoints.ts'
 import { createPoller, type PollerDeps } from '../../src/poll/poller.ts'
-import { createBoard, type WritableBoard } from '../../src/state/board.ts'
+import { type BoardEntry, type CheckTally, createBoard, type WritableBoard } from '../../src/state/board.ts'
 import { createIncidentLog } from '../../src/state/incident-log.ts'
 import { createSightings, type Sightings } from '../../src/state/sightings.ts'
 import type { StoreStatus } from '../../src/store/store.ts'
@@ -110,4 +110,9 @@ export const QUIET_STORE: StoreStatus = {
   integrityOk: true,
   threadRestarts: 0,
   remote: null,
+}
+
+/** The counters of an endpoint's head check. */
+export function headCounts(entry: BoardEntry | undefined): CheckTally | undefined {
+  return entry?.tally.checks.find(({ check }) => check === 'head')
 }
