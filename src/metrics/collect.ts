@@ -3,7 +3,7 @@ import type { BoardEntry, BoardNetwork } from '../state/board.ts'
 import type { IncidentLog } from '../state/incident-log.ts'
 import { type EndpointLines, renderEndpoints } from './endpoint-series.ts'
 import { endOf, type Format } from './exposition-format.ts'
-import { bytesOf, type DeferredLines, type Lines } from './lines.ts'
+import { bytesOf, type DeferredLines, type Lines, textOf } from './lines.ts'
 import { renderNetworks } from './network-series.ts'
 import { headerOf, METRIC_NAMES, type MetricName } from './registry.ts'
 
@@ -45,7 +45,7 @@ export async function collect({
   return expositionOf([...own, Buffer.from(processText + endOf(format))])
 }
 
-type Piece = Buffer | DeferredLines
+type Piece = Buffer | readonly DeferredLines[]
 
 /** One rendering, whose text can reach 46 MB. */
 export interface Exposition {
@@ -57,7 +57,9 @@ export interface Exposition {
 function expositionOf(pieces: readonly Piece[]): Exposition {
   return {
     get bytes() {
-      return pieces.reduce((sum, piece) => sum + (Buffer.isBuffer(piece) ? piece.length : bytesOf(piece)), 0)
+      const lengthOf = (piece: Piece) =>
+        Buffer.isBuffer(piece) ? piece.length : piece.reduce((sum, lines) => sum + bytesOf(lines), 0)
+      return pieces.reduce((sum, piece) => sum + lengthOf(piece), 0)
     },
 
     *blocks(size) {
@@ -80,7 +82,7 @@ function expositionOf(pieces: readonly Piece[]): Exposition {
 function* partsOf(pieces: readonly Piece[]): Generator<Buffer | string> {
   for (const piece of pieces) {
     if (Buffer.isBuffer(piece)) yield piece
-    else for (const [parts, labels] of piece) yield parts.join(labels)
+    else for (const lines of piece) yield textOf(lines)
   }
 }
 

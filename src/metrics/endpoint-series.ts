@@ -36,7 +36,7 @@ export function renderEndpoints(
   }
 }
 
-export type EndpointLines = Partial<Record<MetricName, string | DeferredLines>>
+export type EndpointLines = Partial<Record<MetricName, string | readonly DeferredLines[]>>
 
 export type OpenIncidents = Pick<IncidentLog, 'of'>
 
@@ -64,8 +64,8 @@ function renderVerdicts(
 ): EndpointLines {
   let info = ''
   let up = ''
-  const states: DeferredLines[number][] = []
-  const conditions: DeferredLines[number][] = []
+  const states: DeferredLines[] = []
+  const conditions: DeferredLines[] = []
   let changes = ''
   let flapping = ''
   const noConditions = linesOf('endpoint_condition', CONDITION_ENDS, NONE, sparse)

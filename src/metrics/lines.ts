@@ -20,21 +20,17 @@ export function createLines() {
 export type Lines = Partial<Record<MetricName, string>>
 
 /**
- * Lines of several endpoints, put together only when they are sent: they are most of a text that can reach 46 MB. `parts`
- * are ASCII; the labels of the endpoint belong between them.
+ * The lines of an endpoint, put together only when they are sent: with thousands of endpoints they are most of a text that
+ * can reach 46 MB. `parts` are ASCII; the labels of the endpoint belong between them.
  */
-export type DeferredLines = readonly (readonly [parts: readonly string[], labels: string])[]
+export type DeferredLines = readonly [parts: readonly string[], labels: string]
 
-export function textOf(lines: DeferredLines): string {
-  return lines.map(([parts, labels]) => parts.join(labels)).join('')
+export function textOf([parts, labels]: DeferredLines): string {
+  return parts.join(labels)
 }
 
 /** The length of that text. */
-export function bytesOf(lines: DeferredLines): number {
-  let bytes = 0
-  for (const [parts, labels] of lines) {
-    for (const part of parts) bytes += part.length
-    bytes += Math.max(0, parts.length - 1) * Buffer.byteLength(labels)
-  }
-  return bytes
+export function bytesOf([parts, labels]: DeferredLines): number {
+  const ofLabels = Math.max(0, parts.length - 1) * Buffer.byteLength(labels)
+  return parts.reduce((sum, part) => sum + part.length, ofLabels)
 }

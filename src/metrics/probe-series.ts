@@ -29,7 +29,7 @@ export function renderProbe(
   ]
   const ofEndpoint = METRIC_NAMES.flatMap((name) => {
     const found = lines[name] ?? ''
-    const text = typeof found === 'string' ? found : textOf(found)
+    const text = typeof found === 'string' ? found : found.map(textOf).join('')
     return text === '' ? [] : [headerOf(name, format) + text]
   })
   return [...own, ...ofEndpoint, endOf(format)].join('')
