@@ -41,8 +41,9 @@ Prometheus does; with gzip if the client accepts it. Both formats have the same 
   \`heartline_http_requests_total\`. Their series appear with the first event, which \`increase\` does not count. With
   \`x\` for such a counter, \`(x unless x offset 15m) or increase(x[15m])\` does.
 - Histograms have the buckets 5, 10, 25, 50, 100, 250 and 500 ms, 1, 2.5, 5 and 10 s; those of the gateway have finer ones.
-- Concurrent scrapes share one rendering. With 10,000 endpoints a scrape has 44 MB and takes 2 to 6 s on a slow machine
-  ([bench/README.md](../bench/README.md)): leave room for it in \`scrape_timeout\`.
+- Concurrent scrapes share one rendering: they have the same values. The lines of \`heartline_endpoint_state\` and
+  \`heartline_endpoint_condition\` become text only while they are sent. With 10,000 endpoints a scrape has 44 MB, takes 2 to 6 s on a slow
+  machine and, compressed, 25 MiB of memory ([bench/README.md](../bench/README.md)): leave room for it in \`scrape_timeout\`.
 - In a cluster, each member has the verdicts, heights and node reports of all endpoints. The latest results of checks (\`heartline_check_…\`
   gauges) are only at the member that polls the network, and counters are those of one member: sum them.
 
