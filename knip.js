@@ -7,7 +7,7 @@ export default {
     'src/main.ts',
     'src/**/*-{worker,process}.ts',
     'web/app.ts',
-    'web/views/{endpoint-query,wall,events}.ts',
+    'web/views/{overview/endpoint-query,overview/wall,events}.ts',
     'bench/*.ts',
     'scripts/{start,check,prepare,build,counts,sbom}.mjs',
   ],

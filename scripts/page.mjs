@@ -1,5 +1,5 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
-import { basename, dirname, join } from 'node:path'
+import { basename, dirname, join, parse } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib'
 import { root } from './prepare.mjs'
@@ -14,13 +14,10 @@ export async function buildPage() {
     absWorkingDir: root,
     entryPoints: [
       'web/app.ts',
-      ...inFolder('web', '.js'),
-      ...inFolder('web', '.css'),
-      ...inFolder('web', '.svg'),
+      ...['.js', '.css', '.svg'].flatMap((ending) => inFolder('web', ending)),
       ...views(),
-      ...inFolder('web/views', '.css'),
-    ],
-    outbase: 'web',
+      ...styles(),
+    ].map((file) => ({ in: file, out: outOf(file) })),
     outdir,
     write: false,
     loader: { '.svg': 'copy' },
@@ -67,10 +64,10 @@ function prepared({ onLoad }) {
   const later = new Set(loadedLater().map((file) => join(root, file)))
   const app = join(root, 'web/app.ts')
   const incidents = join(root, 'web/views/events.ts')
-  onLoad({ filter: /\/web\/(views\/)?[^/]+\.ts$/ }, ({ path }) => {
+  onLoad({ filter: /\/web\/(views\/([^/]+\/)?)?[^/]+\.ts$/ }, ({ path }) => {
     const text = readFileSync(path, 'utf8')
     // Words have line breaks only where readers need them.
-    const isTemplate = dirname(path) === join(root, 'web/views') && !basename(path).startsWith('words-')
+    const isTemplate = path.startsWith(join(root, 'web/views/')) && !basename(path).startsWith('words-')
     const tight = isTemplate ? text.replace(/>\s*\n\s*</g, '><').replace(/\n +/g, '\n') : text
     const first = later.has(path) ? [app] : []
     const together = ONLY_WITH_INCIDENTS.test(tight) && path !== incidents ? [incidents] : []
@@ -79,28 +76,45 @@ function prepared({ onLoad }) {
   })
 }
 
+/** The style sheets of `web/views/` that are no part of another one. */
+function styles() {
+  const sheets = underViews('.css')
+  const parts = namedIn(sheets, /@import "(\.[^"]+)"/g)
+  return sheets.filter((sheet) => !parts.includes(sheet))
+}
+
 /** What the overview loads for open incidents is in one file, whoever else imports a part of it. */
-const ONLY_WITH_INCIDENTS = /\bfrom '\.\/(?:views\/)?(?:incident-sentence|words-events)\.ts'/
+const ONLY_WITH_INCIDENTS = /\bfrom '\.{1,2}\/(?:views\/)?(?:incident-sentence|words-events)\.ts'/
 
 function loadedLater() {
-  const files = [...inFolder('web', '.ts'), ...inFolder('web/views', '.ts')]
+  return namedIn([...inFolder('web', '.ts'), ...underViews('.ts')], /\bimport\('(\.[^']+)'\)/g)
+}
+
+/** The files that these files import in this form. */
+function namedIn(files, form) {
   return files.flatMap((file) =>
-    [...readFileSync(join(root, file), 'utf8').matchAll(/\bimport\('(\.[^']+)'\)/g)].map(([, to]) =>
-      join(dirname(file), to),
-    ),
+    [...readFileSync(join(root, file), 'utf8').matchAll(form)].map(([, to]) => join(dirname(file), to)),
   )
 }
 
 /** The files of `web/views/` that export a view. The overview is part of the app. */
 function views() {
-  return inFolder('web/views', '.ts').filter(
-    (file) => file !== 'web/views/overview.ts' && /^export const view\b/m.test(readFileSync(join(root, file), 'utf8')),
+  return underViews('.ts').filter(
+    (file) => basename(file) !== 'overview.ts' && /^export const view\b/m.test(readFileSync(join(root, file), 'utf8')),
   )
 }
 
-function inFolder(folder, ending) {
+/** The path in `dist/page/` without its ending: `app`, and `views/network` for `web/views/network/network.ts`. */
+function outOf(file) {
+  const { name } = parse(file)
+  return file.startsWith('web/views/') ? `views/${name}` : name
+}
+
+const underViews = (ending) => inFolder('web/views', ending, true)
+
+function inFolder(folder, ending, recursive = false) {
   if (!existsSync(join(root, folder))) return []
-  return readdirSync(join(root, folder))
+  return readdirSync(join(root, folder), { recursive, encoding: 'utf8' })
     .filter((file) => file.endsWith(ending))
     .map((file) => `${folder}/${file}`)
 }

@@ -1,6 +1,6 @@
 import type uPlot from 'uplot'
-import { momentAt, readingAt } from './views/chart.ts'
-import type { Chart, ChartGroup, Moment } from './views/chart-group.ts'
+import { momentAt, readingAt } from './views/charts/chart.ts'
+import type { Chart, ChartGroup, Moment } from './views/charts/chart-group.ts'
 import type { Settings } from './views/view.ts'
 
 /**

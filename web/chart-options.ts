@@ -1,6 +1,6 @@
 import uPlot from 'uplot'
-import { isWide, momentAt, topOf, UNITS } from './views/chart.ts'
-import type { Band, Chart, ChartGroup, Series } from './views/chart-group.ts'
+import { isWide, momentAt, topOf, UNITS } from './views/charts/chart.ts'
+import type { Band, Chart, ChartGroup, Series } from './views/charts/chart-group.ts'
 
 /** The uPlot options of a chart: shared time axis, with bad states and unknown time as bands behind the lines. */
 export function optionsOf({ chart, group, place, zoom, point }: ChartOptions): uPlot.Options {

@@ -218,6 +218,29 @@ test('a view may import views and types of the wire shapes, and nothing that onl
   )
 })
 
+test('a folder of views may import those beside the folders, charts and types of the wire shapes, and no other folder', async () => {
+  project.write({
+    'web/views/network/fine.ts':
+      "import './it.ts'\nimport '../it.ts'\nimport '../charts/it.ts'\nimport type { A } from '../../../src/http/wire/status.ts'\n",
+    'web/views/network/bad.ts': [
+      "import '../endpoint/it.ts'",
+      "import { a } from '../../../src/http/wire/status.ts'",
+      "import type { B } from '../../../src/core/it.ts'",
+      "import '../../app.ts'",
+      "import 'node:fs'",
+    ].join('\n'),
+    'web/views/charts/bad.ts': "import '../network/it.ts'\n",
+  })
+
+  const findings = await lint('web/views/network', 'web/views/charts')
+
+  const refused = findings.filter(({ code }) => code === 'eslint(no-restricted-imports)')
+  expect(refused.map(({ filename, labels }) => `${filename}:${labels[0]?.span.line}`).toSorted()).toEqual([
+    'web/views/charts/bad.ts:1',
+    ...[1, 2, 3, 4, 5].map((line) => `web/views/network/bad.ts:${line}`),
+  ])
+})
+
 test('the linter finds a cycle, also one of types alone', async () => {
   project.write({
     'src/poll/a.ts': "import { b } from './b.ts'\nexport const a = () => b\n",

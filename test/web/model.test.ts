@@ -13,7 +13,7 @@ import {
   worstFirst,
   worstHead,
 } from '../../web/views/model.ts'
-import { verdictSentence } from '../../web/views/verdict-sentence.ts'
+import { verdictSentence } from '../../web/views/overview/verdict-sentence.ts'
 import { titleOf } from '../../web/views/words.ts'
 import { aNetwork, anEndpoint, anIncident, aStatus } from './views.ts'
 

@@ -4,10 +4,9 @@ import { templateText } from '../../src/http/template-text.ts'
 import type { StripsView, StripView } from '../../src/http/wire/history.ts'
 
 import type { ConditionView, EndpointView, StatusView } from '../../src/http/wire/status.ts'
+import { cellSentence } from '../../web/views/charts/strip-cell.ts'
 import { frame, markedTitle } from '../../web/views/frame.ts'
-
-import { view } from '../../web/views/overview.ts'
-import { cellSentence } from '../../web/views/strip-cell.ts'
+import { view } from '../../web/views/overview/overview.ts'
 import { DEFAULT_SETTINGS, type Model } from '../../web/views/view.ts'
 import { textsOf } from './texts.ts'
 import { aLiveness, aNetwork, anEndpoint, anIncident, aStatus } from './views.ts'

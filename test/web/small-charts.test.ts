@@ -1,7 +1,7 @@
 import { Window } from 'happy-dom'
 import { describe, expect, test } from 'vitest'
 import { templateText } from '../../src/http/template-text.ts'
-import { padded, type SmallCharts, smallCharts } from '../../web/views/small-charts.ts'
+import { padded, type SmallCharts, smallCharts } from '../../web/views/charts/small-charts.ts'
 
 const START = Date.parse('2026-01-01T10:00:00.000Z')
 

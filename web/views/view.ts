@@ -6,7 +6,7 @@ import type { NotificationsView } from '../../src/http/wire/notifications.ts'
 import type { OwnHealthView } from '../../src/http/wire/own-health.ts'
 import type { SilencesView } from '../../src/http/wire/silences.ts'
 import type { EndpointView, NetworkView, StatusView } from '../../src/http/wire/status.ts'
-import type { ChartGroup } from './chart-group.ts'
+import type { ChartGroup } from './charts/chart-group.ts'
 import type { TemplateResult } from './lit.ts'
 import type { Route } from './route.ts'
 
@@ -27,7 +27,7 @@ export interface View<Data = unknown> {
   readonly refreshMs: number | null
   /** The charts that `web/charts.ts` draws; must be the same object until something changes. */
   charts?(model: Model<Data>): ChartGroup
-  /** Whether `web/views/<name>.css` exists. */
+  /** Whether there is a `<name>.css` beside it. */
   readonly hasStyle: boolean
   /** A style sheet of `web/views/` that only this model needs. */
   styleOf?(model: Model<Data>): string | null

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import * as z from 'zod'
-import { withoutFirst } from '../../../web/views/day-bars.ts'
+import { withoutFirst } from '../../../web/views/charts/day-bars.ts'
 import type { Endpoint, EndpointKey } from '../../core/endpoint.ts'
 import { HOUR_MS, MINUTE_MS, time, type UnixMs } from '../../core/time.ts'
 import { type CompressibleText, compressible, sendTagged } from '../negotiation.ts'

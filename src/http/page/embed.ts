@@ -1,4 +1,4 @@
-import { embed } from '../../../web/views/embed.ts'
+import { embed } from '../../../web/views/network/embed.ts'
 import type { BoardNetwork } from '../../state/board.ts'
 import type { DaySource } from '../history/days.ts'
 import { type CompressibleText, compressible, sendCompressed } from '../negotiation.ts'

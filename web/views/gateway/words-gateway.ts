@@ -1,0 +1,83 @@
+import { count } from '../format.ts'
+
+/** Labels and sentences of the gateway page. */
+export const GATEWAY_WORDS = {
+  title: 'Gateway',
+  off: 'The gateway is not enabled.',
+  offMeaning:
+    'The gateway forwards JSON-RPC and REST requests of your programs to a healthy endpoint. To enable it, set an address and a caller in the configuration, then restart Heartline:',
+  offExample: `gateway:
+  enabled: true
+  listen: 127.0.0.1:9781
+  callers:
+    - name: wallet
+      # a credential of 16 to 128 characters
+      endpoint_id: \${WALLET_ENDPOINT_ID}`,
+  offAfter: 'Callers then send requests to http://127.0.0.1:9781/<network>/<endpoint_id>.',
+  since: 'Totals since start,',
+  ago: 'ago',
+  inFlight: (many: number) => `${count(many)} in flight`,
+  figures: {
+    requests: 'Requests',
+    failed: 'Failed',
+    failedMeaning: 'no endpoint answered',
+    rejected: 'Rejected',
+    overhead: 'Overhead p50',
+    retries: 'Retried',
+    cache: 'Cache hits',
+  },
+  p99: (text: string) => `p99 ${text}`,
+  lookups: (many: number) => `of ${count(many)} lookups`,
+  nothing: 'No requests yet.',
+  charts: 'Requests per minute',
+  requestsChart: 'Requests',
+  failedChart: 'Failed',
+  order: 'Routing order',
+  place: 'Order',
+  endpoint: 'Endpoint',
+  share: 'Share of answers',
+  latency: 'Latency',
+  attempts: 'Attempts',
+  failedAttempts: 'Failed',
+  inFlightColumn: 'In flight',
+  operations: 'By operation',
+  operation: 'Operation',
+  operationMeanings: new Map([
+    ['none', 'rejected before the operation was known'],
+    ['other', 'methods and paths that are forwarded without a name of their own'],
+  ]),
+  answered: 'Answered',
+  nodeErrors: 'Node errors',
+  time: 'Time p50',
+  overhead: 'Overhead p50',
+  p99Column: 'p99',
+  retries: {
+    failed: (many: number) => `${count(many)} after a failure`,
+    absent: (many: number) => `${count(many)} because the first endpoint lacked the data`,
+    behind: (many: number) => `${count(many)} because the first endpoint was behind`,
+  },
+  coalesced: 'Coalesced',
+  coalescedText: (many: number) => `${count(many)} shared the response to an identical request`,
+  leastUnhealthy: 'Least unhealthy',
+  leastUnhealthyText: (many: number) => `${count(many)} answered by an unhealthy endpoint`,
+  rejections: 'Rejected',
+  rejection: (many: number, reason: string) => `${count(many)} × ${reason}`,
+  notAnswered: 'Not answered',
+  unplaced: (many: number) => `${count(many)} for an unknown network or caller`,
+  callers: 'Callers',
+  callersTable: 'Callers and their permissions',
+  caller: 'Caller',
+  networks: 'Networks',
+  permissions: 'Extra permissions',
+  limit: 'Limit',
+  noLimit: 'none',
+  perLimit: (many: number, seconds: number) => `${count(many)} in ${seconds} s`,
+  admin: 'admin.alias',
+  aliases: 'Aliases',
+  alias: 'Alias',
+  target: 'Target',
+  createdBy: 'Created by',
+  status: 'Status',
+  active: 'active',
+  inactive: 'inactive',
+}
