@@ -9,7 +9,7 @@ import { openDatabase } from './postgres/migrate.ts'
 import { createPartitions } from './postgres/partitions.ts'
 import type { Query } from './postgres/sessions.ts'
 import { openReadOnly } from './sqlite/database.ts'
-import { codeOf, takeLock } from './sqlite/disk.ts'
+import { codeOf, followLinks, takeLock } from './sqlite/disk.ts'
 import { isHistory } from './sqlite/migrate.ts'
 import { StoreError } from './store.ts'
 
@@ -38,7 +38,7 @@ const WITHIN_MS = 30 * 60_000
  * moment, it goes on where it was. Rejects with a StoreError if a person has to decide; returns whether it is complete.
  */
 export async function copyStore({ file, url, clock, signal, onTable }: CopyOptions): Promise<boolean> {
-  const lock = takeLock(file)
+  const lock = takeLock(followLinks(file))
   try {
     const from = openHistory(file)
     try {

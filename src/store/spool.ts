@@ -1,7 +1,7 @@
 import { existsSync, rmSync } from 'node:fs'
 import Database from 'better-sqlite3'
 import { POLL_NUMBERS } from './poll-columns.ts'
-import { takeLock, troubleOf } from './sqlite/disk.ts'
+import { followLinks, takeLock, troubleOf } from './sqlite/disk.ts'
 import { isHistory } from './sqlite/migrate.ts'
 import { StoreError } from './store.ts'
 import type { Batch, Registration } from './write-events.ts'
@@ -22,7 +22,7 @@ export const spoolExists = (path: string): boolean => existsSync(path)
 /** Throws a StoreError if a person has to decide. */
 export function openSpool(path: string): Spool {
   try {
-    return openLocked(path)
+    return openLocked(followLinks(path))
   } catch (error) {
     if (error instanceof StoreError) throw error
     throw new StoreError('bad-spool', `${path}, which is to hold rows while the database is away: ${troubleOf(error)}`)

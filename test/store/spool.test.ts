@@ -1,4 +1,4 @@
-import { readdirSync, statSync, writeFileSync } from 'node:fs'
+import { readdirSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import Sqlite from 'better-sqlite3'
 import { expect, onTestFinished, test, vi } from 'vitest'
@@ -52,6 +52,15 @@ test('a file that cannot be made is refused with its own reason', () => {
   writeFileSync(file, '')
 
   expect(() => openSpool(join(file, 'spool.db'))).toThrow(expect.objectContaining({ kind: 'bad-spool' }))
+})
+
+test('a symbolic link is the spool that it leads to, which only one process may have', () => {
+  const [link, file] = [join(temporaryDirectory(), 'link.db'), join(temporaryDirectory(), 'spool.db')]
+  symlinkSync(file, link)
+  const opened = openSpool(link)
+  onTestFinished(() => opened.close())
+
+  expect(() => openSpool(file)).toThrow(expect.objectContaining({ kind: 'store-in-use' }))
 })
 
 test('many small batches are read as one, in order, and each event stays between its polls', () => {

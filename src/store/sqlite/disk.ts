@@ -1,5 +1,15 @@
-import { closeSync, existsSync, mkdirSync, openSync, rmSync, statfsSync, writeFileSync } from 'node:fs'
-import { dirname } from 'node:path'
+import {
+  closeSync,
+  existsSync,
+  mkdirSync,
+  openSync,
+  readlinkSync,
+  realpathSync,
+  rmSync,
+  statfsSync,
+  writeFileSync,
+} from 'node:fs'
+import { dirname, resolve } from 'node:path'
 import Database from 'better-sqlite3'
 import { StoreError, type StoreTrouble } from '../store.ts'
 
@@ -81,6 +91,25 @@ export function refusedAsReadOnly(path: string): StoreError {
     'read-only',
     `${path} cannot be written: the disk is read-only, or this user does not own the file or its directory; ":memory:" needs no disk`,
   )
+}
+
+/** As many as Linux follows. */
+const MOST_LINKS = 40
+
+/**
+ * Returns the file that symbolic links lead to, which need not exist. SQLite has its write-ahead log beside that file, not
+ * beside the link, and two daemons may use different links.
+ */
+export function followLinks(path: string): string {
+  let file = path
+  for (let followed = 0; followed < MOST_LINKS; followed++) {
+    try {
+      file = resolve(realpathSync(dirname(file)), readlinkSync(file))
+    } catch {
+      return file
+    }
+  }
+  return path
 }
 
 export interface StoreLock {

@@ -3,6 +3,7 @@ import { createBatchQueue } from '../batch-queue.ts'
 import type { Store } from '../store.ts'
 import { createWrites } from '../writes.ts'
 import { IN_MEMORY } from './database.ts'
+import { followLinks } from './disk.ts'
 import { checkFile, FEW_BYTES, type Integrity } from './integrity.ts'
 import { createReader } from './reader.ts'
 import { createWriter, type SqliteOptions } from './writer.ts'
@@ -11,8 +12,10 @@ import { createWriter, type SqliteOptions } from './writer.ts'
  * The history in one SQLite file. Rejects with a StoreError if a person has to decide: the store is in use, was written by a newer
  * version, or cannot be written at all. After any other trouble, which `status()` shows, opening is retried.
  */
-export async function openSqliteStore(options: SqliteOptions): Promise<Store> {
-  const { path, log } = options
+export async function openSqliteStore(given: SqliteOptions): Promise<Store> {
+  const path = given.path === IN_MEMORY ? IN_MEMORY : followLinks(given.path)
+  const options = { ...given, path }
+  const { log } = options
   const closing = new AbortController()
   const queue = createBatchQueue({ maxRows: options.maxQueueRows })
   const writes = createWrites(queue, () => writer.wake(), log)
