@@ -9,6 +9,7 @@ import { configFromObject, type Overrides } from '../config/load.ts'
 import { type Daemon, ListenError, startDaemon } from '../daemon/daemon.ts'
 import { createLogger } from '../log.ts'
 import { startDemoNodes } from '../simulator/demo.ts'
+import { codeOf } from '../store/sqlite/disk.ts'
 import { freshEndpointId } from './caller.ts'
 import { printProblems } from './check-config.ts'
 import { writeDemoPast } from './demo-past.ts'
@@ -43,7 +44,13 @@ export async function demo({ port, cluster = false, ...overrides }: DemoOptions,
     const { demoCluster } = await import('./demo-cluster.ts')
     return demoCluster(port, io)
   }
-  const folder = mkdtempSync(join(tmpdir(), 'heartline-demo-'))
+  let folder: string
+  try {
+    folder = mkdtempSync(join(tmpdir(), 'heartline-demo-'))
+  } catch (error) {
+    io.err(`heartline demo: no folder for the store can be made in ${tmpdir()} (${codeOf(error)}): set TMPDIR`)
+    return EXIT.software
+  }
   const nodes = await startDemoNodes({ clock: systemClock })
   const receiver = await startReceiver()
   try {

@@ -241,6 +241,15 @@ describe('demo', () => {
     server.close()
   })
 
+  test('with a TMPDIR that cannot be used ends with one sentence', async () => {
+    const missing = join(folder, 'missing')
+
+    const { status, err } = await runHeartline(['demo', '--port', '0'], { env: { TMPDIR: missing } })
+
+    const sentence = `heartline demo: no folder for the store can be made in ${missing} (ENOENT): set TMPDIR\n`
+    expect([status, err]).toEqual([70, sentence])
+  })
+
   // A terminal that is closed sends SIGHUP.
   test.each(['SIGTERM', 'SIGHUP'] as const)(
     'stops at %s while it writes its past, and leaves nothing behind',
