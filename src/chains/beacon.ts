@@ -14,6 +14,7 @@ import {
   type Answer,
   ask,
   endingFailure,
+  failedAs,
   isCutShort,
   markUnhealthy,
   type Question,
@@ -45,7 +46,13 @@ export function* beaconConsensus(memory: ChainMemory, now: number): Inquiry<Cons
   }
   const state = stateOf(valueOf(health), valueOf(sync))
   const remainingSlots = valueOf(sync)?.remainingSlots ?? null
-  const report: ConsensusReport = { state, reason: null, remainingSlots, peers: valueOf(peers) }
+  const report: ConsensusReport = {
+    state,
+    reason: null,
+    remainingSlots,
+    peers: valueOf(peers),
+    ...(endingFailure(peers, 'later') === null ? failedAs('peersFailed', peers) : null),
+  }
   const isLimited = state === null && now <= memory.consensusRestsUntil
   return { ok: true, value: { report: isLimited ? { ...report, isLimited } : report, checks } }
 }

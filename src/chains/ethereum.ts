@@ -23,7 +23,16 @@ import {
   statusFailure,
 } from './json-rpc.ts'
 import { LATEST_TIME_MS, readClient, readHash, readQuantity, safeCount } from './parse.ts'
-import { ASK_AGAIN_MS, ask, askClient, endingFailure, markUnhealthy, type Question, valueOf } from './questions.ts'
+import {
+  ASK_AGAIN_MS,
+  ask,
+  askClient,
+  endingFailure,
+  failedAs,
+  markUnhealthy,
+  type Question,
+  valueOf,
+} from './questions.ts'
 import { resultText } from './recent-blocks.ts'
 
 /** Any EVM node: JSON-RPC at `rpcPath`. */
@@ -64,7 +73,14 @@ function* evmLiveness({ rpcPath }: ChainTarget, _shard: Shard, memory: ChainMemo
       // A copy has no room for more; that of an array that has grown takes more memory than the checks.
       checks: [...checks],
       heartbeatAt: null,
-      report: { sync: valueOf(sync), peers: valueOf(peers), client, consensus: null },
+      report: {
+        sync: valueOf(sync),
+        peers: valueOf(peers),
+        client,
+        consensus: null,
+        ...failedAs('syncFailed', sync),
+        ...failedAs('peersFailed', peers),
+      },
     },
   }
 }

@@ -5,7 +5,7 @@ import type { ChainMemory, ChainTarget, Inquiry, NodeAnswer, Reading } from './c
 import { fail, malformed } from './json-rpc.ts'
 import { get, readData, shardPath } from './multiversx-envelope.ts'
 import { readClient, safeCount } from './parse.ts'
-import { ask, endingFailure, markUnhealthy, type Question, valueOf } from './questions.ts'
+import { ask, endingFailure, failedAs, markUnhealthy, type Question, valueOf } from './questions.ts'
 
 /** Reads an observer's metrics. A proxy tells the status of its shards, and nothing about itself. */
 export function* multiversxLiveness(
@@ -35,6 +35,8 @@ export function* multiversxLiveness(
         peers: metrics === null ? null : safeCount(metrics.erd_num_connected_peers),
         client: memory.client?.value ?? null,
         consensus: null,
+        ...failedAs('syncFailed', answer),
+        ...failedAs('peersFailed', answer),
       },
     },
   }

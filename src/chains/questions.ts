@@ -85,6 +85,14 @@ export function valueOf<T>(answer: Answer<T>): T | null {
   return answer.kind === 'told' ? answer.value : null
 }
 
+/** `null` unless the question was asked and not answered. */
+export function failedAs<Member extends string>(
+  member: Member,
+  { kind }: Answer<unknown>,
+): Record<Member, true> | null {
+  return kind === 'failed' ? ({ [member]: true } as Record<Member, true>) : null
+}
+
 /** The answer to the latest question was bad news. */
 export function markUnhealthy(checks: NodeCheck[]): void {
   const latest = checks.pop()

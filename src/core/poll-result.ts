@@ -129,6 +129,9 @@ export interface NodeReport {
   readonly client: NodeClient | null
   /** The consensus node behind an execution node; `null` without one. */
   readonly consensus: ConsensusReport | null
+  /** The node offers to tell it, and failed to: what it told before may not be over. */
+  readonly syncFailed?: true
+  readonly peersFailed?: true
 }
 
 export interface SyncReport {
@@ -157,6 +160,8 @@ export interface ConsensusReport {
   readonly peers: number | null
   /** It told nothing of its state because it limits our rate. */
   readonly isLimited?: true
+  /** It offers to tell its peers, and failed to. */
+  readonly peersFailed?: true
 }
 
 /** Why a scheduled poll was skipped. */

@@ -89,6 +89,11 @@ test.each<[string, Scripted, Scripted, readonly boolean[]]>([
   expect(checks.map((check) => check.healthy)).toEqual(healthy)
 })
 
+test('that answers the question for its peers with an error: their number is unknown', () => {
+  expect(reportOf([READY, SYNCED, { body: '', status: 500 }])).toMatchObject({ peers: null, peersFailed: true })
+  expect(reportOf([READY, SYNCED, { body: '', status: 404 }])).not.toHaveProperty('peersFailed')
+})
+
 describe('that limits our rate', () => {
   const limited = (retryAfterMs: number | null): Scripted => ({ body: '', status: 429, retryAfterMs })
 

@@ -104,6 +104,30 @@ test.each([
   expect(liveness.checks[0]).toMatchObject({ healthy: false, error: expect.stringContaining('eth_syncing is') })
 })
 
+test.each<[string, Scripted | Failure]>([
+  ['an error', rpcError(-32_000, 'request timed out')],
+  ['HTTP 500', { body: '', status: 500 }],
+  ['a timeout', { kind: 'timeout', afterMs: 5000 }],
+  ['no time left to answer', { kind: 'timeout', afterMs: 5000, isCutShort: true }],
+])('the number of peers is unknown after %s', (_how, answer) => {
+  const { report } = valueOf(ask([SYNCED, answer, CLIENT]))
+
+  expect(report).toMatchObject({ sync: { isSyncing: false }, peers: null, peersFailed: true })
+  expect(report).not.toHaveProperty('syncFailed')
+})
+
+test('it is unknown whether a node is syncing that answers the question with an error', () => {
+  const { report } = valueOf(ask([rpcError(-32_000, 'request timed out'), PEERS, CLIENT]))
+
+  expect(report).toMatchObject({ sync: null, syncFailed: true, peers: 50 })
+  expect(report).not.toHaveProperty('peersFailed')
+  expect(reportOf([UNKNOWN, UNKNOWN, CLIENT])).toEqual({
+    ...reportOf([SYNCED, PEERS, CLIENT]),
+    sync: null,
+    peers: null,
+  })
+})
+
 describe('a method that is not offered', () => {
   test.each<[string, Scripted]>([
     ['by geth', UNKNOWN],

@@ -89,6 +89,9 @@ test.each<[string, Scripted]>([
 test('a failure is a failure', () => {
   expect(failureOf(ask([{ kind: 'refused' }]))).toEqual({ kind: 'refused' })
   expect(failureOf(ask([{ ...recordedAs('error-system-busy'), status: 429 }]))).toMatchObject({ kind: 'rate-limited' })
-  expect(valueOf(ask([{ body: 'oops', status: 500 }]))).toMatchObject({ healthy: false })
+  expect(valueOf(ask([{ body: 'oops', status: 500 }]))).toMatchObject({
+    healthy: false,
+    report: { sync: null, syncFailed: true, peers: null, peersFailed: true },
+  })
   expect(valueOf(ask([{ body: { data: { metrics: 7 }, error: '', code: 'successful' } }])).healthy).toBe(false)
 })

@@ -319,6 +319,60 @@ test.each<[string, Partial<ConsensusReport>, state: string, code: string]>([
   expect(stage.incidents()).toHaveLength(1)
 })
 
+const UNREACHED = { state: 'unreached', reason: 'no route to the host', remainingSlots: null, peers: null } as const
+
+test.each<[string, Node, Partial<NodeReport>, check: string, state: string, code: string]>([
+  [
+    'is syncing',
+    reporting({ sync: { isSyncing: true, remainingBlocks: 9 } }),
+    { sync: null, syncFailed: true },
+    'eth_syncing',
+    'degraded',
+    'syncing',
+  ],
+  [
+    'has few peers',
+    reporting({ peers: 0 }),
+    { peers: null, peersFailed: true },
+    'net_peerCount',
+    'degraded',
+    'few-peers',
+  ],
+  [
+    'has a consensus node that is syncing',
+    consensus({ state: 'syncing' }),
+    { consensus: UNREACHED },
+    '/eth/v1/node/health',
+    'degraded',
+    'consensus-syncing',
+  ],
+  [
+    'has a consensus node with few peers',
+    consensus({ peers: 0 }),
+    { consensus: { ...CONSENSUS, peers: null, peersFailed: true } },
+    '/eth/v1/node/peer_count',
+    'degraded',
+    'few-peers',
+  ],
+])('a node that %s has not recovered because it fails to tell', async (_, node, report, name, state, code) => {
+  const stage = stageOf({ thresholds: { contiguousFailures: 5 } })
+  stage.set(key('b'), node)
+  await stage.pass(5 * MINUTE)
+
+  stage.set(key('b'), reporting(report, [check(name, false, 'answered HTTP 500')]))
+  const states = new Set<string>()
+  for (let polls = 0; polls < 18; polls++) {
+    await stage.pass(INTERVAL)
+    states.add(stage.state(key('b')))
+    expect(stage.codes(key('b'))).toContain(code)
+  }
+  expect([...states]).toEqual([state])
+
+  stage.set(key('b'), reporting({}))
+  await stage.until(() => stage.state(key('b')) === 'up', MINUTE + 3 * INTERVAL)
+  expect(stage.incidents()).toHaveLength(1)
+})
+
 test('a node that was healthy is not called worse for one limited liveness check', async () => {
   const stage = stageOf()
   await stage.pass(5 * MINUTE)

@@ -5,7 +5,7 @@ import { type ConditionCode, type Finding, isRelative, severity } from './condit
 import { conditionsOf, confirm, confirmedNow, confirmedOnly } from './confirm.ts'
 import { findingsOf, latencyOf, type ShardStanding, skewOf } from './findings.ts'
 import type { Health } from './health.ts'
-import { isLivenessLimited, livenessAfter, OF_LIVENESS } from './liveness.ts'
+import { isLivenessLimited, livenessAfter, OF_LIVENESS, unansweredFor } from './liveness.ts'
 
 /**
  * The health of an endpoint after a poll. `standings` are the shards whose head the poll read. `timed`: the poll's
@@ -22,8 +22,9 @@ export function assess(
   const { endpoint, startedAt } = result
   const liveness = livenessAfter(previous.liveness, result.liveness, startedAt)
   const livenessLimited = isLivenessLimited(previous, result.liveness)
-  const consensusLimited = liveness?.report?.consensus?.isLimited === true
-  const earlier = earlierFindings(previous, result, { isComparable, livenessLimited, consensusLimited })
+  // A check that failed as a whole is a finding itself.
+  const unanswered = liveness === null || result.liveness?.ok === false ? NO_CODES : unansweredFor(liveness)
+  const earlier = earlierFindings(previous, result, { isComparable, livenessLimited, unanswered })
   const options = { thresholds, now, timed, isComparable, livenessLimited, earlier }
   const findings = findingsOf(result, liveness, standings, options)
   const mayLag = !isComparable && standings.some(({ lagging }) => lagging)
@@ -50,21 +51,21 @@ export function assess(
 }
 
 /**
- * What is confirmed and this poll could not look for. A node that limits our rate does not show that it has recovered, and
- * neither does one that cannot be compared yet.
+ * What is confirmed and this poll could not look for. A node that limits our rate or fails to answer a question does not
+ * show that it has recovered, and neither does one that cannot be compared yet.
  */
 function earlierFindings(
   { confirmation }: Health,
   result: PollResult,
-  { isComparable, livenessLimited, consensusLimited }: Unseen,
+  { isComparable, livenessLimited, unanswered }: Unseen,
 ): readonly Finding[] {
   const limited = limitedShards(result)
   const isLimitedAtAll = livenessLimited || limited.length > 0
-  if (isComparable && !isLimitedAtAll && !consensusLimited) return NOTHING
+  if (isComparable && !isLimitedAtAll && unanswered.size === 0) return NOTHING
   const { heads, liveness } = result
   const answersNothing = liveness?.ok !== true && heads.every(({ outcome }) => !outcome.ok)
   return confirmedNow(confirmation).filter(({ code, shards }) => {
-    if (OF_LIVENESS.has(code)) return livenessLimited || (consensusLimited && OF_CONSENSUS.has(code))
+    if (OF_LIVENESS.has(code)) return livenessLimited || unanswered.has(code)
     if (code === 'wrong-network') return isLimitedAtAll && answersNothing
     if (!isRelative(code)) return false
     return !isComparable || limited.some((shard) => shard === null || shards?.includes(shard) !== false)
@@ -75,11 +76,10 @@ function earlierFindings(
 interface Unseen {
   readonly isComparable: boolean
   readonly livenessLimited: boolean
-  readonly consensusLimited: boolean
+  readonly unanswered: ReadonlySet<ConditionCode>
 }
 
-/** The conditions that only the consensus node shows. */
-const OF_CONSENSUS: ReadonlySet<ConditionCode> = new Set(['consensus-syncing', 'consensus-down'])
+const NO_CODES: ReadonlySet<ConditionCode> = new Set()
 
 function limitedShards({ heads }: PollResult): readonly Shard[] {
   if (heads.every(({ outcome }) => outcome.ok)) return NOTHING

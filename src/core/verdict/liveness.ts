@@ -61,6 +61,20 @@ export const OF_LIVENESS: ReadonlySet<ConditionCode> = new Set([
   'consensus-down',
 ])
 
+/** The conditions that the node did not answer for when it was last asked: they may not be over. */
+export function unansweredFor({ report }: Liveness): ReadonlySet<ConditionCode> {
+  const { syncFailed, peersFailed, consensus = null } = report ?? {}
+  const isConsensusUntold = consensus?.isLimited === true || consensus?.state === 'unreached'
+  if (!syncFailed && !peersFailed && !consensus?.peersFailed && !isConsensusUntold) return NONE
+  const codes = new Set<ConditionCode>()
+  if (syncFailed) codes.add('syncing')
+  if (peersFailed || consensus?.peersFailed || isConsensusUntold) codes.add('few-peers')
+  if (isConsensusUntold) codes.add('consensus-syncing').add('consensus-down')
+  return codes
+}
+
+const NONE: ReadonlySet<ConditionCode> = new Set()
+
 /** Whether the node limits the rate of liveness checks, as of the latest one. */
 export function isLivenessLimited(previous: Health, outcome: Outcome<Liveness> | null): boolean {
   return outcome === null ? previous.livenessLimited : rateLimitOf(outcome) !== null
