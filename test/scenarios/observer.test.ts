@@ -552,6 +552,23 @@ describe('this process', () => {
     expectNobody(stage)
   })
 
+  test('stands still in every poll of a slow node: how long they took says nothing, so it is slow as before', async () => {
+    const stage = stageOf(THREE)
+    stage.set(key('b'), { latencyMs: 3000 })
+    await stage.pass(5 * MINUTE)
+    const seen = new Set<string>()
+    for (let time = 0; time < 100; time++) {
+      stage.clock.blockLoop(SECOND)
+      await stage.pass(SECOND)
+      seen.add(`${stage.state(key('b'))}: ${stage.codes(key('b')).join()}`)
+    }
+    expect([...seen]).toEqual(['degraded: slow'])
+
+    heal(stage, ['b'])
+    await stage.pass(MINUTE)
+    expect([stage.state(key('b')), stage.incidents().length, stage.open()]).toEqual(['up', 1, []])
+  })
+
   test('stands still while a node dies: the node is down two valid polls later', async () => {
     const stage = stageOf(THREE)
     await stage.pass(5 * MINUTE)

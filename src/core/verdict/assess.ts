@@ -24,7 +24,7 @@ export function assess(
   const livenessLimited = isLivenessLimited(previous, result.liveness)
   // A check that failed as a whole is a finding itself.
   const unanswered = liveness === null || result.liveness?.ok === false ? NO_CODES : unansweredFor(liveness)
-  const earlier = earlierFindings(previous, result, { isComparable, livenessLimited, unanswered })
+  const earlier = earlierFindings(previous, result, { isComparable, livenessLimited, unanswered, timed })
   const options = { thresholds, now, timed, isComparable, livenessLimited, earlier }
   const findings = findingsOf(result, liveness, standings, options)
   const mayLag = !isComparable && standings.some(({ lagging }) => lagging)
@@ -52,20 +52,21 @@ export function assess(
 
 /**
  * What is confirmed and this poll could not look for. A node that limits our rate or fails to answer a question does not
- * show that it has recovered, and neither does one that cannot be compared yet.
+ * show that it has recovered, and neither does one that cannot be compared yet, or whose poll was not `timed`.
  */
 function earlierFindings(
   { confirmation }: Health,
   result: PollResult,
-  { isComparable, livenessLimited, unanswered }: Unseen,
+  { isComparable, livenessLimited, unanswered, timed }: Unseen,
 ): readonly Finding[] {
   const limited = limitedShards(result)
   const isLimitedAtAll = livenessLimited || limited.length > 0
-  if (isComparable && !isLimitedAtAll && unanswered.size === 0) return NOTHING
+  if (isComparable && !isLimitedAtAll && unanswered.size === 0 && timed) return NOTHING
   const { heads, liveness } = result
   const answersNothing = liveness?.ok !== true && heads.every(({ outcome }) => !outcome.ok)
   return confirmedNow(confirmation).filter(({ code, shards }) => {
     if (OF_LIVENESS.has(code)) return livenessLimited || unanswered.has(code)
+    if (code === 'slow') return !timed
     if (code === 'wrong-network') return isLimitedAtAll && answersNothing
     if (!isRelative(code)) return false
     return !isComparable || limited.some((shard) => shard === null || shards?.includes(shard) !== false)
@@ -77,6 +78,7 @@ interface Unseen {
   readonly isComparable: boolean
   readonly livenessLimited: boolean
   readonly unanswered: ReadonlySet<ConditionCode>
+  readonly timed: boolean
 }
 
 const NO_CODES: ReadonlySet<ConditionCode> = new Set()
