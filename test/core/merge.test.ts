@@ -185,6 +185,36 @@ describe('the merged state', () => {
     expect([after.verdict, after.since]).toEqual([health.verdict, health.since])
   })
 
+  test.each<[string, Verdict, Verdict[], Verdict, Verdict, boolean]>([
+    ['down, and now reaches it', 'down', ['up'], 'up', 'up', false],
+    ['down, and now finds it lagging', 'down', ['degraded'], 'up', 'up', false],
+    ['down, as do the others, and now reaches it', 'down', ['up'], 'down', 'down', false],
+    ['down, and does not reach it', 'down', ['down'], 'up', 'degraded', true],
+    ['down, and has not reached it until its latest poll', 'down', ['down', 'up'], 'up', 'degraded', true],
+    ['up, and does not reach it', 'up', ['down'], 'up', 'up', true],
+  ])('a place that was away and said before that it is %s', (_, verdict, polls, others, state, counted) => {
+    const recent = polls.map((one, at) => ({ at: NOW - polls.length + at, verdict: one }))
+    const confirmation = { verdict, since: 900_000, recent, traces: [] }
+
+    const { health, places } = merge([
+      said('fra1', verdict, 900_000, { health: { confirmation } }),
+      said('nyc1', others),
+      said('sin1', others),
+    ])
+
+    expect([health.verdict, places[0]?.counted]).toEqual([state, counted])
+    expect(health.conditions.some(({ code }) => code === 'partial')).toBe(state === 'degraded')
+  })
+
+  test('a place that was away decides alone, also before it is sure that the endpoint is back', () => {
+    const recent = [{ at: NOW, verdict: 'up' as const }]
+    const confirmation = { verdict: 'down' as const, since: 900_000, recent, traces: [] }
+
+    const { health, confirmedBy } = merge([said('fra1', 'down', 900_000, { health: { confirmation } })])
+
+    expect([health.verdict, confirmedBy]).toEqual(['down', 1])
+  })
+
   test('a place that joins in and changes the state begins it', () => {
     const joinedAt = { turns: { down: 950_000, up: 950_000, first: 950_000 } }
     const votes = [said('fra1', 'up', 900_000), said('nyc1', 'up', 800_000), said('sin1', 'down', 950_000, joinedAt)]

@@ -19,7 +19,7 @@ import { hasResult, type Place, placeOf, type Vote, validUntil } from './vote.ts
  */
 export function mergeVotes(endpoint: Endpoint, votes: readonly Vote[], quorum: Quorum, now: UnixMs): MergedVotes {
   const sorted = latestOfEach(votes)
-  const counted = sorted.filter((vote) => isCounted(vote, now))
+  const counted = deciding(sorted.filter((vote) => isCounted(vote, now)))
   const places = sorted.map((vote) => placeOf(vote, counted.includes(vote), now))
   const [only] = counted
   if (only === undefined) return { health: unknownOf(endpoint, sorted, now), confirmedBy: 0, places }
@@ -75,6 +75,17 @@ function isNewer(a: Vote, b: Vote): boolean {
 
 function isCounted(vote: Vote, now: UnixMs): boolean {
   return !vote.isImpaired && vote.health.verdict !== null && hasResult(vote) && now <= validUntil(vote)
+}
+
+/** Without places that only repeat what they said before they were away, unless there are no others. */
+function deciding(counted: readonly Vote[]): readonly Vote[] {
+  const sure = counted.filter(({ health }) => !isOutdated(health))
+  return sure.length === 0 ? counted : sure
+}
+
+/** Whether the place found the endpoint better in each of its polls since then, but not often enough to say so. */
+function isOutdated({ verdict, confirmation: { recent } }: Health): boolean {
+  return recent.length > 0 && recent.every((poll) => severity(poll.verdict) < severity(verdict ?? 'up'))
 }
 
 function isAtLeast({ verdict }: { readonly verdict: Verdict | null }, limit: Verdict): boolean {
