@@ -206,6 +206,23 @@ describe('the merged state', () => {
     expect(health.conditions.some(({ code }) => code === 'partial')).toBe(state === 'degraded')
   })
 
+  test.each([
+    ['was away', NOW, 'down', [true, false]],
+    ['was not away', undefined, 'degraded', [true, true]],
+  ] as const)('a place that %s and found the endpoint up before its latest poll', (_, back, state, counted) => {
+    const confirmation = {
+      verdict: 'up' as const,
+      since: 1,
+      recent: [{ at: NOW, verdict: 'down' as const }],
+      traces: [],
+    }
+    const turns = { down: 1, up: 1, back }
+
+    const { health, places } = merge([said('fra1', 'down'), said('nyc1', 'up', 1, { turns, health: { confirmation } })])
+
+    expect([health.verdict, places.map((place) => place.counted)]).toEqual([state, counted])
+  })
+
   test('a place that was away decides alone, also before it is sure that the endpoint is back', () => {
     const recent = [{ at: NOW, verdict: 'up' as const }]
     const confirmation = { verdict: 'down' as const, since: 900_000, recent, traces: [] }

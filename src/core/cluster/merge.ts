@@ -79,13 +79,20 @@ function isCounted(vote: Vote, now: UnixMs): boolean {
 
 /** Without places that only repeat what they said before they were away, unless there are no others. */
 function deciding(counted: readonly Vote[]): readonly Vote[] {
-  const sure = counted.filter(({ health }) => !isOutdated(health))
+  const sure = counted.filter((vote) => !isOutdated(vote))
   return sure.length === 0 ? counted : sure
 }
 
-/** Whether the place found the endpoint better in each of its polls since then, but not often enough to say so. */
-function isOutdated({ verdict, confirmation: { recent } }: Health): boolean {
-  return recent.length > 0 && recent.every((poll) => severity(poll.verdict) < severity(verdict ?? 'up'))
+/**
+ * Whether the place found the endpoint better, or worse, in each of its polls since then, but not often enough to say so. One
+ * that was not away for long keeps its word: without it, the places that are left might be too few to be right.
+ */
+function isOutdated({ health: { verdict, confirmation }, turns: { back } }: Vote): boolean {
+  const { recent } = confirmation
+  const said = severity(verdict ?? 'up')
+  if (recent.length === 0) return false
+  if (recent.every((poll) => severity(poll.verdict) < said)) return true
+  return back !== undefined && recent.every(({ at, verdict: found }) => at >= back && severity(found) > said)
 }
 
 function isAtLeast({ verdict }: { readonly verdict: Verdict | null }, limit: Verdict): boolean {
