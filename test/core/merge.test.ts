@@ -185,19 +185,24 @@ describe('the merged state', () => {
     expect([after.verdict, after.since]).toEqual([health.verdict, health.since])
   })
 
+  // The first of its polls is the one with which it was back.
   test.each<[string, Verdict, Verdict[], Verdict, Verdict, boolean]>([
     ['down, and now reaches it', 'down', ['up'], 'up', 'up', false],
     ['down, and now finds it lagging', 'down', ['degraded'], 'up', 'up', false],
     ['down, as do the others, and now reaches it', 'down', ['up'], 'down', 'down', false],
     ['down, and does not reach it', 'down', ['down'], 'up', 'degraded', true],
     ['down, and has not reached it until its latest poll', 'down', ['down', 'up'], 'up', 'degraded', true],
-    ['up, and does not reach it', 'up', ['down'], 'up', 'up', true],
+    ['up, and does not reach it', 'up', ['down'], 'down', 'down', false],
+    ['up, and has reached it until its latest poll', 'up', ['up', 'down'], 'down', 'down', true],
   ])('a place that was away and said before that it is %s', (_, verdict, polls, others, state, counted) => {
-    const recent = polls.map((one, at) => ({ at: NOW - polls.length + at, verdict: one }))
+    const back = NOW - polls.length
+    const before = { at: back - 60_000, verdict }
+    const recent = [before, ...polls.map((one, at) => ({ at: back + at, verdict: one }))]
     const confirmation = { verdict, since: 900_000, recent, traces: [] }
+    const turns = { down: 900_000, up: 900_000, back }
 
     const { health, places } = merge([
-      said('fra1', verdict, 900_000, { health: { confirmation } }),
+      said('fra1', verdict, 900_000, { turns, health: { confirmation } }),
       said('nyc1', others),
       said('sin1', others),
     ])
@@ -206,28 +211,33 @@ describe('the merged state', () => {
     expect(health.conditions.some(({ code }) => code === 'partial')).toBe(state === 'degraded')
   })
 
-  test.each([
-    ['was away', NOW, 'down', [true, false]],
-    ['was not away', undefined, 'degraded', [true, true]],
-  ] as const)('a place that %s and found the endpoint up before its latest poll', (_, back, state, counted) => {
-    const confirmation = {
-      verdict: 'up' as const,
-      since: 1,
-      recent: [{ at: NOW, verdict: 'down' as const }],
-      traces: [],
-    }
-    const turns = { down: 1, up: 1, back }
+  test.each<[Verdict, Verdict, Verdict, string]>([
+    ['down', 'up', 'up', 'has never been away'],
+    ['down', 'up', 'up', 'was back before the polls that it remembers'],
+    ['up', 'down', 'down', 'has never been away'],
+    ['up', 'down', 'down', 'was back before the polls that it remembers'],
+  ])(
+    'a place that said %s keeps its word at one poll that finds it %s, where another one says %s, if it %s',
+    (verdict, found, other, when) => {
+      const confirmation = { verdict, since: 1, recent: [{ at: NOW, verdict: found }], traces: [] }
+      const turns = { down: 1, up: 1, back: when.startsWith('was') ? NOW - 60_000 : undefined }
 
-    const { health, places } = merge([said('fra1', 'down'), said('nyc1', 'up', 1, { turns, health: { confirmation } })])
+      const { health, places } = merge([
+        said('fra1', other),
+        said('nyc1', verdict, 1, { turns, health: { confirmation } }),
+      ])
 
-    expect([health.verdict, places.map((place) => place.counted)]).toEqual([state, counted])
-  })
+      expect([health.verdict, places.map((place) => place.counted)]).toEqual(['degraded', [true, true]])
+    },
+  )
 
   test('a place that was away decides alone, also before it is sure that the endpoint is back', () => {
     const recent = [{ at: NOW, verdict: 'up' as const }]
     const confirmation = { verdict: 'down' as const, since: 900_000, recent, traces: [] }
 
-    const { health, confirmedBy } = merge([said('fra1', 'down', 900_000, { health: { confirmation } })])
+    const turns = { down: 900_000, up: 900_000, back: NOW }
+
+    const { health, confirmedBy } = merge([said('fra1', 'down', 900_000, { turns, health: { confirmation } })])
 
     expect([health.verdict, confirmedBy]).toEqual(['down', 1])
   })

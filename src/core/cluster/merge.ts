@@ -84,15 +84,15 @@ function deciding(counted: readonly Vote[]): readonly Vote[] {
 }
 
 /**
- * Whether the place found the endpoint better, or worse, in each of its polls since then, but not often enough to say so. One
- * that was not away for long keeps its word: without it, the places that are left might be too few to be right.
+ * Whether each poll since the place was back found the endpoint better, or each found it worse, but not often enough to say so.
+ * One that was not away keeps its word: without it, the places that are left might be too few to be right.
  */
 function isOutdated({ health: { verdict, confirmation }, turns: { back } }: Vote): boolean {
-  const { recent } = confirmation
+  const first = confirmation.recent.findIndex(({ at }) => at === back)
+  if (first === -1) return false
   const said = severity(verdict ?? 'up')
-  if (recent.length === 0) return false
-  if (recent.every((poll) => severity(poll.verdict) < said)) return true
-  return back !== undefined && recent.every(({ at, verdict: found }) => at >= back && severity(found) > said)
+  const found = confirmation.recent.slice(first).map((poll) => severity(poll.verdict))
+  return found.every((one) => one < said) || found.every((one) => one > said)
 }
 
 function isAtLeast({ verdict }: { readonly verdict: Verdict | null }, limit: Verdict): boolean {
