@@ -93,6 +93,16 @@ describe('migrations', () => {
     },
   )
 
+  test('reject a text file, and leave it unchanged', async () => {
+    const path = join(temporaryDirectory(), 'store.db')
+    writeFileSync(path, 'networks:\n  - name: ethereum # Zürich\n')
+
+    const refusal = await opened({ path }).catch((error: unknown) => error)
+
+    expect(refusal).toMatchObject({ kind: 'foreign-database', message: expect.stringContaining('not a history') })
+    expect(readFileSync(path, 'utf8')).toBe('networks:\n  - name: ethereum # Zürich\n')
+  })
+
   test('make a file that can release its free pages, with explicit sync settings', () => {
     const { db } = openDatabase(join(temporaryDirectory(), 'store.db'), readMigrations(SQLITE_MIGRATIONS), 1024 ** 3)
 

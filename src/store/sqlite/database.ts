@@ -6,7 +6,7 @@ import { StoreError } from '../store.ts'
 import { makeDirectoryOf } from './disk.ts'
 import { CHECKED_AT_START_BYTES, refuseDamaged } from './integrity.ts'
 import { createMarkReader, createMarkWriter } from './marks.ts'
-import { migrate, refuseForeignFile, refuseNewerSchema } from './migrate.ts'
+import { migrate, refuseForeignFile, refuseNewerSchema, refuseText } from './migrate.ts'
 
 export interface OpenedDatabase {
   readonly db: Database.Database
@@ -25,7 +25,10 @@ export const IN_MEMORY = ':memory:'
 
 /** Opens the only writing connection. Throws SQLite's errors, or a StoreError if a person has to decide. */
 export function openDatabase(path: string, migrations: readonly Migration[], maxSizeBytes: number): OpenedDatabase {
-  if (path !== IN_MEMORY) makeDirectoryOf(path)
+  if (path !== IN_MEMORY) {
+    makeDirectoryOf(path)
+    refuseText(path)
+  }
   const db = new Database(path, { timeout: 250 })
   try {
     refuseOldSqlite(db)
