@@ -17,6 +17,9 @@ export const FAMILY_DEFAULTS = {
   }
 >
 
+/** Defaults of `thresholds` whose keys have no effect in some families. */
+export const THRESHOLDS = { heartbeat: '60s', minPeers: 1 } as const
+
 /** Defaults that depend on other keys; `resolve.ts` applies them. */
 export const DERIVED_DEFAULTS = {
   checks: ['liveness', 'head'],

@@ -2,7 +2,7 @@ import * as z from 'zod'
 import type { CheckName } from '../core/endpoint.ts'
 import { FAMILIES, type Family, METACHAIN } from '../core/network.ts'
 import * as address from './addresses.ts'
-import { DERIVED_DEFAULTS, FAMILY_DEFAULTS } from './defaults.ts'
+import { DERIVED_DEFAULTS, FAMILY_DEFAULTS, THRESHOLDS } from './defaults.ts'
 import * as s from './scalars.ts'
 import { atLeastOne, mapping, section } from './schema-parts.ts'
 
@@ -82,7 +82,7 @@ const thresholds = section('Limits of the verdict rules.', {
     .optional(),
   heartbeat: s
     .duration({ description: 'Maximum age of the last handled network message (avalanche).' })
-    .prefault('60s'),
+    .prefault(THRESHOLDS.heartbeat),
   contiguous_failures: s
     .whole(
       {
@@ -102,7 +102,7 @@ const thresholds = section('Limits of the verdict rules.', {
       0,
       1e6,
     )
-    .prefault(1),
+    .prefault(THRESHOLDS.minPeers),
   latency: s.duration({ description: 'A poll slower than this is `slow`.' }).prefault('2s'),
   clock_skew: s
     .duration({ description: "Maximum difference between the node's clock and this machine's clock." })

@@ -461,6 +461,22 @@ describe('warnings', () => {
     expect(warningsOf({ beacon_url: 'https://beacon.example.org' })).toEqual([])
   })
 
+  test.each([
+    ['ethereum', { thresholds: { heartbeat: '5m' } }, 'thresholds.heartbeat'],
+    ['multiversx', { thresholds: { heartbeat: '5m' } }, 'thresholds.heartbeat'],
+    ['avalanche', { thresholds: { min_peers: 5 } }, 'thresholds.min_peers'],
+    ['avalanche', { poll: { liveness_interval: '5m' } }, 'poll.liveness_interval'],
+    ['avalanche', { thresholds: { heartbeat: '5m' } }, null],
+    ['ethereum', { thresholds: { min_peers: 5 }, poll: { liveness_interval: '5m' } }, null],
+    ['multiversx', { thresholds: { min_peers: 0 }, poll: { liveness_interval: '5m' } }, null],
+    ['avalanche', { thresholds: { min_peers: 1, heartbeat: '60s' } }, null],
+  ])('what nodes of %s do not tell is said to have no effect: %o', (family, keys, path) => {
+    const { warnings } = valid(configFromObject(minimal({ network: { family, ...keys } }), '/', {}))
+
+    const effects = warnings.filter(({ message }) => message.startsWith('has no effect: '))
+    expect(effects.map((warning) => warning.path)).toEqual(path === null ? [] : [`networks[0].${path}`])
+  })
+
   test('a stall threshold that is no longer than a block is said', () => {
     const warningsOf = (network: object) => valid(configFromObject(minimal({ network }), '/', {})).warnings
 
