@@ -113,7 +113,7 @@ function createChannelLine(initial: Channel, deps: ChannelLineDeps): ChannelLine
       const groupWaitMs = groups ? settings.groupWaitMs : 0
       // Another daemon may have to send what waits about one network.
       const groupsByNetwork = deps.tells !== undefined
-      return { channel: name, minState: settings.minState, groupWaitMs, groupsByNetwork, maySend: deps.maySend }
+      return { channel: name, minState: settings.minState, groupWaitMs, groups, groupsByNetwork, maySend: deps.maySend }
     },
   })
   const sender = createSender({

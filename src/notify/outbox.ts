@@ -102,18 +102,16 @@ export class Outbox {
     const first = this.#waiting.due(mono)
     if (first === null) return null
     const { messageId, type, subject, createdAt, attempts, saysBoth, text } = first.notification
-    const entries = this.#waiting.readyOf(messageId)
+    const { groups = true } = this.#settings()
+    // What was grouped for another type of channel is sent one by one, each under an id that it keeps.
+    const [id, entries] = groups ? [messageId, this.#waiting.readyOf(messageId)] : [first.notification.id, [first]]
     for (const entry of entries) Object.assign(entry, { inFlight: true, attempted: true })
-    for (const entry of this.#waiting.all()) {
-      for (const undone of entry.undone) if (undone.notification.messageId === messageId) undone.sentWithout = true
-    }
     const reports = entries.flatMap(({ notification }) => notification.report ?? [])
-    return { id: messageId, type, subject, createdAt, sentAt: now, attempts, reports, saysBoth, text }
+    return { id, type, subject, createdAt, sentAt: now, attempts, reports, saysBoth, text }
   }
 
   settle(message: Message, outcome: Outcome, now: UnixMs, mono: number): readonly Notification[] {
-    const entries = this.#waiting.headsOf(message.id).filter(({ inFlight }) => inFlight)
-    return entries.flatMap((entry) => {
+    return this.#waiting.inFlightAs(message.id).flatMap((entry) => {
       entry.inFlight = false
       const error = outcome.result === 'sent' ? null : outcome.error
       entry.notification = { ...entry.notification, attempts: entry.notification.attempts + 1, error }
@@ -289,6 +287,8 @@ export interface OutboxSettings {
   readonly minState: Verdict
   /** 0: openings are sent at once, each in a message of its own. */
   readonly groupWaitMs: number
+  /** Whether one message may have several subjects; by default it may. */
+  readonly groups?: boolean
   readonly groupsByNetwork?: boolean
   /** Whether messages about the network may be sent now; the others wait. By default all may. */
   readonly maySend?: ((network: string) => boolean) | undefined

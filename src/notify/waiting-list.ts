@@ -40,13 +40,19 @@ export class WaitingList {
     return [...this.#chains.values()].flatMap(([head]) => head ?? [])
   }
 
-  headsOf(messageId: string): Entry[] {
-    return this.heads().filter(({ notification }) => notification.messageId === messageId)
+  /** Those of the message with this id that is in flight. */
+  inFlightAs(id: string): Entry[] {
+    return this.heads().filter(
+      ({ inFlight, notification }) => inFlight && (notification.messageId === id || notification.id === id),
+    )
   }
 
-  /** Those of the message that can be sent now. */
+  /** Those of the message that can be sent now, which is sent without those that were replaced. */
   readyOf(messageId: string): Entry[] {
-    return this.headsOf(messageId).filter((head) => this.#isReady(head))
+    for (const entry of this.all()) {
+      for (const undone of entry.undone) if (undone.notification.messageId === messageId) undone.sentWithout = true
+    }
+    return this.heads().filter((head) => head.notification.messageId === messageId && this.#isReady(head))
   }
 
   add(entry: Entry): void {

@@ -623,6 +623,27 @@ test('a channel with another URL does not wait for what the one before has asked
   await until(() => notifier.status().channels[0]?.results.sent === 1, 'it is sent to the other one')
 })
 
+test('a group that waits when its channel becomes one of PagerDuty is sent as an alert for each incident', async () => {
+  const [chat, pager] = [await startSink(), await startSink()]
+  chat.status = 500
+  const { clock, notifier, put } = await setUp([
+    { target: { type: 'slack', webhookUrl: chat.url }, groupWaitMs: 10_000 },
+  ])
+  for (const id of ['a', 'b', 'c']) put(incident({ id, endpoint: id }))
+  await clock.advance(10_000)
+  await until(() => notifier.status().channels[0]?.results.retried === 1, 'the group is tried')
+
+  const target = { type: 'pagerduty' as const, apiUrl: pager.url, routingKey: new Secret('0123456789abcdef') }
+  notifier.configure(settingsOf([{ target }]), null)
+
+  await until(() => notifier.status().waiting.length === 0, 'nothing waits')
+  expect(pager.bodies.map((body) => [body.event_action, body.dedup_key, body.payload.component])).toEqual([
+    ['trigger', 'a', 'a'],
+    ['trigger', 'b', 'b'],
+    ['trigger', 'c', 'c'],
+  ])
+})
+
 test('the heartbeat stops while rows do not reach the store, and goes on when they do', async () => {
   const sink = await startSink()
   const clock = createFakeClock()

@@ -16,13 +16,15 @@ function outboxOf({
   groupWaitMs = 0,
   minState = 'degraded',
   groupsByNetwork = false,
+  groups = true,
 }: {
   groupWaitMs?: number
+  groups?: boolean
   groupsByNetwork?: boolean
   minState?: Verdict
 } = {}): Outbox {
   let last = 0
-  const settings = () => ({ channel: 'ops', minState, groupWaitMs, groupsByNetwork })
+  const settings = () => ({ channel: 'ops', minState, groupWaitMs, groups, groupsByNetwork })
   return new Outbox({ settings, newId: () => `id-${++last}` })
 }
 
@@ -152,6 +154,19 @@ describe('an outbox', () => {
       expect(groups).toEqual(groupsByNetwork ? [['a', 'c'], ['b']] : [['a', 'b', 'c'], undefined])
     },
   )
+
+  test('sends one by one what was grouped for another type of channel, each under an id that a restart keeps', () => {
+    const grouping = outboxOf({ groupWaitMs: 10_000 })
+    const disk = ['a', 'b'].flatMap((subject) => tell(grouping, stateOf(subject)))
+    const sent = () => {
+      const outbox = outboxOf({ groups: false })
+      outbox.restore(disk, NOW, 0)
+      return [send(outbox), send(outbox)].map((message) => [message?.id, message?.subject])
+    }
+
+    expect(sent()).toEqual(disk.map(({ id, subject }) => [id, subject]))
+    expect(sent()).toEqual(sent())
+  })
 
   test('says both of each incident of a group that was never received, and nothing of their opening', () => {
     const outbox = outboxOf({ groupWaitMs: 10_000 })
