@@ -44,7 +44,7 @@ export interface NodeAddress {
   readonly tls: TlsTrust
   /** Addresses with the same key share connections. */
   readonly connectionKey: string
-  /** By method, as alternating names and values. */
+  /** As alternating names and values, without a body and with one. */
   readonly headers: { readonly GET: string[]; readonly POST: string[] }
   /** Returns the path to request: `path` appended to the base URL. */
   pathOf(path: string): string

@@ -39,7 +39,8 @@ export function createTransport({
     exchange(address, request, deadline, done) {
       const pool = poolOf(address)
       const { method, path, body, once = false, caller = null } = request
-      const options = { method, path: address.pathOf(path), headers: address.headers[method], body }
+      const headers = address.headers[method === 'GET' ? 'GET' : 'POST']
+      const options = { method, path: address.pathOf(path), headers, body }
       let exchange: Exchange | null = null
       let current: Connection | null = null
       let repeated = false
@@ -168,7 +169,7 @@ export interface Transport {
 }
 
 export interface TransportRequest {
-  readonly method: 'GET' | 'POST'
+  readonly method: 'GET' | 'POST' | 'PUT'
   /** Appended to the base URL. */
   readonly path: string
   readonly body: string | Buffer | null

@@ -22,12 +22,14 @@ export interface HttpRequest {
   readonly url: Secret
   /** Appended to the URL. */
   readonly path?: string
-  readonly method?: 'POST' | 'GET'
+  readonly method?: 'POST' | 'GET' | 'PUT'
   /** Values may be credentials. */
   readonly headers: Readonly<Record<string, Secret>>
   readonly body: string
   /** Credentials in URL and body, which no error may repeat. */
   readonly secrets?: readonly Secret[]
+  /** Sent once this one was accepted. */
+  readonly next?: HttpRequest
 }
 
 export interface Mail {

@@ -1,5 +1,5 @@
 import { placeOf } from '../log.ts'
-import { isMail } from './channel.ts'
+import { type HttpRequest, isMail } from './channel.ts'
 import type { Channel } from './channel-table.ts'
 import type { Delivered, HttpDelivery } from './http-delivery.ts'
 import { type MailClock, sendMail } from './mail-delivery.ts'
@@ -11,11 +11,22 @@ export async function deliver(channel: Channel, said: Said, { http, clock, signa
     const { ca } = channel.settings
     const rendered = channel.render(said)
     if (isMail(rendered)) return await sendMail(rendered, { ca, clock, signal })
-    return bestOf(await Promise.all(rendered.map((request) => http.send(request, signal, ca))))
+    return bestOf(await Promise.all(rendered.map((request) => sendAll(request, { http, signal, ca }))))
   } catch (error) {
     // What cannot be rendered or is no valid request now is none later either. Its message may hold a secret.
     return { result: 'rejected', error: `the message could not be put into a request (${placeOf(error)})` }
   }
+}
+
+/** With what follows it; a second attempt begins with the first request. */
+async function sendAll(request: HttpRequest, deps: SendDeps): Promise<Delivered> {
+  const delivered = await deps.http.send(request, deps.signal, deps.ca)
+  const { next } = request
+  return next === undefined || delivered.result !== 'sent' ? delivered : sendAll(next, deps)
+}
+
+interface SendDeps extends Pick<DeliverDeps, 'http' | 'signal'> {
+  readonly ca: string | null
 }
 
 interface DeliverDeps {

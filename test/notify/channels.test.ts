@@ -3,6 +3,7 @@ import { createTransport } from 'nodemailer'
 import { Webhook } from 'standardwebhooks'
 import { describe, expect, test, vi } from 'vitest'
 import type { ChannelTarget } from '../../src/config/resolve-notify.ts'
+import type { Verdict } from '../../src/core/verdict/condition.ts'
 import { incidentSummary } from '../../src/http/incident-views.ts'
 import { type HttpRequest, isMail } from '../../src/notify/channel.ts'
 import { channelOf } from '../../src/notify/channel-table.ts'
@@ -404,6 +405,33 @@ test('PagerDuty and Opsgenie know one alert for each incident, and resolve it', 
   expect(requestsOf(TARGETS[7] as ChannelTarget, closed)[0]?.path).toBe(
     '/v2/alerts/incident-1/close?identifierType=alias',
   )
+})
+
+test('Opsgenie learns the message and the priority of an alert that is open when its incident gets worse or better', () => {
+  const steps = (type: 'incident.worse' | 'incident.better', state: Verdict) => {
+    const [create] = requestsOf(TARGETS[7] as ChannelTarget, messageOf([reportWith('refused', { state })], { type }))
+    const requests: unknown[] = []
+    for (let next = create; next !== undefined; next = next.next) {
+      requests.push([next.method ?? 'POST', next.path, JSON.parse(next.body)])
+    }
+    return requests
+  }
+
+  expect(steps('incident.worse', 'down')).toEqual([
+    ['POST', '/v2/alerts', expect.objectContaining({ alias: 'incident-1', priority: 'P1' })],
+    [
+      'PUT',
+      '/v2/alerts/incident-1/message?identifierType=alias',
+      { message: expect.stringContaining('avalanche/own-1 got worse') },
+    ],
+    ['PUT', '/v2/alerts/incident-1/priority?identifierType=alias', { priority: 'P1' }],
+  ])
+  expect(steps('incident.better', 'degraded').at(-1)).toEqual([
+    'PUT',
+    '/v2/alerts/incident-1/priority?identifierType=alias',
+    { priority: 'P3' },
+  ])
+  expect(requestsOf(TARGETS[7] as ChannelTarget, opened)[0]?.next).toBeUndefined()
 })
 
 test('every Alertmanager gets the alert of the state, and the end of the alert of the state before', () => {

@@ -623,6 +623,31 @@ test('a channel with another URL does not wait for what the one before has asked
   await until(() => notifier.status().channels[0]?.results.sent === 1, 'it is sent to the other one')
 })
 
+test('an alert of Opsgenie that gets worse has its new priority, also if a request about it fails', async () => {
+  const sink = await startSink()
+  const methods: string[] = []
+  sink.answer = (response) => {
+    methods.push(String(response.req.method))
+    response.writeHead(methods.length === 3 ? 429 : 202).end()
+  }
+  const { clock, notifier, put } = await setUp([
+    { target: { type: 'opsgenie', apiUrl: sink.url, apiKey: new Secret('0123456789abcdef') } },
+  ])
+  const sent = (count: number) =>
+    until(async () => {
+      await clock.advance(1000)
+      return notifier.status().channels[0]?.results.sent === count
+    }, `${count} are sent`)
+
+  put(incident({ ...DEGRADED, state: 'degraded', changes: [change({ state: 'degraded', codes: ['lagging'] })] }))
+  await sent(1)
+  put(incident())
+  await sent(2)
+
+  expect(methods).toEqual(['POST', 'POST', 'PUT', 'POST', 'PUT', 'PUT'])
+  expect(sink.bodies.map(({ priority }) => priority)).toEqual(['P3', 'P1', undefined, 'P1', undefined, 'P1'])
+})
+
 test('a group that waits when its channel becomes one of PagerDuty is sent as an alert for each incident', async () => {
   const [chat, pager] = [await startSink(), await startSink()]
   chat.status = 500

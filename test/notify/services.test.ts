@@ -77,6 +77,17 @@ function bodiesOf(target: ChannelTarget, message: Message, publicUrl: string | n
   return isMail(out) ? [] : out.map(({ body }) => JSON.parse(body))
 }
 
+/** Bodies of what follows a request. */
+function laterBodiesOf(target: ChannelTarget, message: Message): unknown[] {
+  const channel = channelOf({ name: 'c', minState: 'degraded', repeatMs: null, groupWaitMs: 0, ca: null, target })
+  const out = channel.render(say(message, null))
+  const bodies: unknown[] = []
+  for (let next = isMail(out) ? undefined : out[0]?.next; next !== undefined; next = next.next) {
+    bodies.push(JSON.parse(next.body))
+  }
+  return bodies
+}
+
 describe.each(TARGETS)('$type', (target) => {
   const { examples, schema } = serviceOf(target.type)
   const request = z.fromJSONSchema(schema)
@@ -96,6 +107,7 @@ describe.each(TARGETS)('$type', (target) => {
       expect(bodies).toHaveLength(1)
       for (const body of bodies) expect(request.safeParse(body).error).toBeUndefined()
     }
+    for (const body of laterBodiesOf(target, message)) expect(request.safeParse(body).error).toBeUndefined()
   })
 })
 
