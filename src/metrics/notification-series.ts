@@ -1,3 +1,4 @@
+import type { Notification } from '../notify/notification.ts'
 import type { NotifierStatus } from '../notify/notifier.ts'
 import { labelValue } from './endpoint-labels.ts'
 import { createLines, type Lines } from './lines.ts'
@@ -15,7 +16,10 @@ export function notificationLines(
       add('notifications_total', count, `channel="${labelValue(name)}",result="${result}"`)
     }
   }
-  const oldest = waiting.reduce((first, { createdAt }) => Math.min(first, createdAt), now)
+  const groupWaitMs = new Map(channels.map((channel) => [channel.name, channel.groupWaitMs]))
+  const dueAt = ({ channel, type, createdAt }: Notification) =>
+    createdAt + (type === 'incident.opened' ? (groupWaitMs.get(channel) ?? 0) : 0)
+  const oldest = waiting.reduce((first, notification) => Math.min(first, dueAt(notification)), now)
   add('silences_active', silences)
   add('notification_queue', waiting.length)
   add('notification_oldest_seconds', Math.max(0, now - oldest) / 1000)

@@ -187,7 +187,10 @@ export const METRICS = {
     'Attempts to send a message: sent, retried (it will be sent again), rejected by the receiver, expired unsent.',
   ),
   notification_queue: gauge([], 'Notifications that wait to be sent; absent without channels, as the next one.'),
-  notification_oldest_seconds: gauge([], 'How long the oldest of them has waited; 0 when none waits.'),
+  notification_oldest_seconds: gauge(
+    [],
+    'How long the oldest of them has waited, not counting `group_wait`; 0 when none waits.',
+  ),
   silences_active: gauge([], 'Silences that hold now; absent without channels.'),
   build_info: gauge(['version', 'node_version'], 'Versions of Heartline and Node.js; always 1.'),
   start_timestamp_seconds: gauge([], 'When the daemon started.'),

@@ -64,6 +64,8 @@ export interface ChannelStatus extends SenderHealth {
   readonly name: string
   readonly type: string
   readonly results: Readonly<Record<Result, number>>
+  /** For how long an opening is held back, for others to be sent with it. */
+  readonly groupWaitMs: number
 }
 
 const TICK_MS = 1000
@@ -206,6 +208,7 @@ export function createNotifier(deps: NotifierDeps): Notifier {
         name,
         type: channel.settings.target.type,
         results,
+        groupWaitMs: channel.groups ? channel.settings.groupWaitMs : 0,
         ...sender.health,
       })),
       waiting: [...lines.values()].flatMap(({ outbox }) => outbox.waiting()),

@@ -51,7 +51,14 @@ async function told() {
   store.saveIncident(incidentRecord(DOWN), [notification('1', {}), rejected, RETRIED, replaced].map(record))
   await store.flush()
   const results = { sent: 1, retried: 0, rejected: 0, expired: 0 }
-  const channel = { type: 'slack', failing: false, lastSentAt: START + 12_000, lastFailedAt: null, lastError: null }
+  const channel = {
+    type: 'slack',
+    groupWaitMs: 0,
+    failing: false,
+    lastSentAt: START + 12_000,
+    lastFailedAt: null,
+    lastError: null,
+  }
   const status = {
     channels: [{ name: 'ops', ...channel, results }],
     waiting: [{ ...RETRIED, createdAt: START + 12_000 }],
@@ -128,7 +135,14 @@ test('a member of a cluster says that queue and counters are its own, and whose 
     notification('2', { ...own, subject: 'k2-net-gateway.nyc1.host.9780', createdAt: START + 11_000 }),
     notification('3', { createdAt: START + 12_000 }),
   ]
-  const channel = { type: 'slack', failing: false, lastSentAt: null, lastFailedAt: null, lastError: null }
+  const channel = {
+    type: 'slack',
+    groupWaitMs: 0,
+    failing: false,
+    lastSentAt: null,
+    lastFailedAt: null,
+    lastError: null,
+  }
   const results = { sent: 0, retried: 0, rejected: 0, expired: 0 }
   const status = { channels: [{ name: 'ops', ...channel, results }], waiting: [], heartbeat: null }
   const { server } = setUp({

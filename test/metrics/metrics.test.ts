@@ -6,6 +6,7 @@ import { REJECTION_REASONS, RETRY_REASONS } from '../../src/core/routing/request
 import { CONDITION_CODES } from '../../src/core/verdict/condition.ts'
 import { createMetrics, type Metrics, type MetricsDeps } from '../../src/metrics/metrics.ts'
 import { METRIC_NAMES, METRICS, PREFIX } from '../../src/metrics/registry.ts'
+import type { Notification } from '../../src/notify/notification.ts'
 import type { ChannelStatus } from '../../src/notify/notifier.ts'
 import { forgetLatest } from '../../src/poll/poll-counts.ts'
 import type { ReferenceHead } from '../../src/state/board.ts'
@@ -565,6 +566,18 @@ const REPORT: NodeReport = {
   consensus: { state: 'synced', reason: null, remainingSlots: 0, peers: 80 },
 }
 
+test('a message that is held back for its group is not waiting for its service yet', async () => {
+  const waitsFor = async (waitedMs: number, over: Partial<Notification> = {}) => {
+    const waiting = [{ ...OPENING, createdAt: START - waitedMs, ...over }]
+    const { metrics } = setUp([], { notifier: () => ({ channels: [{ ...CHANNEL, groupWaitMs: 600_000 }], waiting }) })
+    return series(await metrics.render(), 'notification_oldest_seconds')
+  }
+
+  expect(await waitsFor(599_000)).toEqual(['heartline_notification_oldest_seconds 0'])
+  expect(await waitsFor(660_000)).toEqual(['heartline_notification_oldest_seconds 60'])
+  expect(await waitsFor(60_000, { type: 'incident.worse' })).toEqual(['heartline_notification_oldest_seconds 60'])
+})
+
 describe('the whole text', () => {
   test('has every metric of the registry that applies, each with one header, and no NaN', async () => {
     const text = await everything()
@@ -640,10 +653,28 @@ function measureBlocks({ board }: World, over: Partial<ReferenceHead>): void {
   }
 }
 
+const OPENING: Notification = {
+  id: '1',
+  channel: 'ops',
+  subject: 'a',
+  type: 'incident.opened',
+  messageId: 'msg_1',
+  createdAt: START,
+  state: 'waiting',
+  attempts: 0,
+  endedAt: null,
+  error: null,
+  before: null,
+  report: null,
+  saysBoth: false,
+  text: '',
+}
+
 const CHANNEL: ChannelStatus = {
   name: 'ops',
   type: 'slack',
   results: { sent: 3, retried: 1, rejected: 0, expired: 0 },
+  groupWaitMs: 10_000,
   failing: false,
   lastError: null,
   lastSentAt: null,

@@ -14,6 +14,7 @@ const CHANNEL = {
   lastError: null,
   lastSentAt: null,
   lastFailedAt: null,
+  groupWaitMs: 0,
   results: { sent: 0, retried: 0, rejected: 0, expired: 0 },
 }
 const notifier = { status: () => ({ channels: [CHANNEL], waiting: [], heartbeat: null }) }
