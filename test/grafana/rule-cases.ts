@@ -210,7 +210,7 @@ export const RULE_CASES: readonly RuleCase[] = [
     },
     labels: OF_NODE,
     summary: 'avalanche/own-1 is slow',
-    description: 'avalanche/own-1 took 2.5s to answer its latest check.',
+    description: 'avalanche/own-1 took up to 2.5s to answer a check within the last minutes.',
   },
   {
     alert: 'HeartlineTlsExpiring',

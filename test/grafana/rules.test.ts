@@ -182,6 +182,16 @@ describe.skipIf(!hasPromtool)('Prometheus itself', () => {
     expect(withOneGood()).toBe('SUCCESS')
   })
 
+  const slow = caseOf('HeartlineEndpointSlow')
+  const fastInBetween = 'heartline_check_last_duration_seconds{network="avalanche",endpoint="own-1",check="head"}'
+  const mostlySlow = `0.1x20 ${'2.5x1 0.1x0 '.repeat(40)}`.trim()
+  const slowInMost = planned(
+    ruleTest({ ...slow, series: { ...slow.series, [fastInBetween]: mostlySlow } }, [{ at: ILL, fires: true }]),
+  )
+  test('an endpoint that is slow in most polls fires, although single ones in between are fast', () => {
+    expect(slowInMost()).toBe('SUCCESS')
+  })
+
   const down = caseOf('HeartlineEndpointDown')
   const elsewhere = {
     'heartline_network_halted{network="avalanche",job="heartline",instance="other:9780"}': '1x220',
