@@ -55,6 +55,12 @@ export function under(condition: string): string {
   return `on (${OF_ENDPOINT}) heartline_endpoint_condition{condition="${condition}"} == 1`
 }
 
+/** The number, or 1 where a poll did not find the confirmed condition again, which two in a row would end. */
+export function whileUnder(condition: string, number: string): string {
+  const held = `max by (${OF_ENDPOINT}) (heartline_endpoint_condition{condition="${condition}"} == 1)`
+  return `${number} > 0\nand ${under(condition)}\nor on (${OF_ENDPOINT}) ${held}`
+}
+
 /** The network's configured threshold, for comparison with series of its endpoints. */
 export function threshold(name: string): string {
   return `on (${OF_NETWORK}) group_left () heartline_network_threshold_${name}`

@@ -1,5 +1,5 @@
 import { THRESHOLDS } from '../alert-thresholds.ts'
-import { type Alert, type Alerts, EXPLAINED, OF_ENDPOINT, OF_NETWORK, threshold, under } from './alert.ts'
+import { type Alert, type Alerts, EXPLAINED, OF_ENDPOINT, OF_NETWORK, threshold, under, whileUnder } from './alert.ts'
 
 const LAG = 'heartline_endpoint_block_lag'
 const LATE = `${LAG} >= ${threshold('lag_blocks')}`
@@ -107,7 +107,7 @@ export const endpointAlerts: Alerts = ({ hold, window }) => [
     name: 'HeartlineNodeSyncing',
     severity: 'warning',
     // The blocks to go, or 1 where the node does not tell them.
-    number: `(heartline_node_sync_remaining_blocks > 0 or heartline_node_syncing == 1)\nand ${under('syncing')}`,
+    number: whileUnder('syncing', 'heartline_node_sync_remaining_blocks'),
     fires: { above: 0 },
     hold: hold(5 * MINUTE),
     summary: '{{ $labels.network }}/{{ $labels.endpoint }} is syncing',
@@ -127,7 +127,7 @@ export const endpointAlerts: Alerts = ({ hold, window }) => [
   of({
     name: 'HeartlineConsensusSyncing',
     severity: 'warning',
-    number: `heartline_node_consensus_syncing\nand ${under('consensus-syncing')}`,
+    number: whileUnder('consensus-syncing', 'heartline_node_consensus_syncing'),
     fires: { above: 0 },
     hold: hold(5 * MINUTE),
     summary: 'The consensus node of {{ $labels.network }}/{{ $labels.endpoint }} is syncing',
@@ -137,7 +137,7 @@ export const endpointAlerts: Alerts = ({ hold, window }) => [
   of({
     name: 'HeartlineConsensusDown',
     severity: 'warning',
-    number: `1 - heartline_node_consensus_up\nand ${under('consensus-down')}`,
+    number: whileUnder('consensus-down', '1 - heartline_node_consensus_up'),
     fires: { above: 0 },
     hold: hold(MINUTE),
     summary: 'The consensus node of {{ $labels.network }}/{{ $labels.endpoint }} does not work',

@@ -182,6 +182,28 @@ describe.skipIf(!hasPromtool)('Prometheus itself', () => {
     expect(withOneGood()).toBe('SUCCESS')
   })
 
+  const held = ['HeartlineNodeSyncing', 'HeartlineConsensusSyncing', 'HeartlineConsensusDown'].flatMap((alert) =>
+    (['_x180', '0x180'] as const).map((after) => {
+      const one = caseOf(alert)
+      const values = after === '0x180' && alert === 'HeartlineConsensusDown' ? '1x180' : after
+      const series = Object.fromEntries(
+        Object.entries(one.series).map(([name, known]) => [
+          name,
+          name.startsWith('heartline_node_') ? known.replace(/x39 .*/, `x5 ${values}`) : known,
+        ]),
+      )
+      const looks = [
+        { at: ILL, fires: true },
+        { at: WELL_AGAIN, fires: false },
+      ]
+      const description = one.description.replace('12000', '1')
+      return { alert, after, said: planned(ruleTest({ ...one, series, description }, looks)) }
+    }),
+  )
+  test.each(held)('$alert fires as long as Heartline holds the condition, after other reports: $after', ({ said }) => {
+    expect(said()).toBe('SUCCESS')
+  })
+
   const slow = caseOf('HeartlineEndpointSlow')
   const fastInBetween = 'heartline_check_last_duration_seconds{network="avalanche",endpoint="own-1",check="head"}'
   const mostlySlow = `0.1x20 ${'2.5x1 0.1x0 '.repeat(40)}`.trim()
