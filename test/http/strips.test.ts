@@ -3,7 +3,7 @@ import { StripsView } from '../../src/http/wire/history.ts'
 import { Secret } from '../../src/secret.ts'
 import { Unreadable } from '../../src/store/reads.ts'
 import type { HistoryBucket, HistoryQuery } from '../../src/store/store.ts'
-import { setUp } from './setting.ts'
+import { NETWORKS, OWN, setUp } from './setting.ts'
 
 const CELL_MS = 900_000
 
@@ -190,6 +190,43 @@ describe('/api/v1/strips', () => {
     const longest = Math.max(...store.asked.slice(before).map(({ from, to }) => to - from))
     expect(longest).toBeLessThanOrEqual(3_600_000 + 2 * CELL_MS)
     expect(StripsView.parse(later.json()).strips[0]?.states).toMatch(/^u+$/)
+  })
+
+  test('shows polls of hours ago that were written only now, after a disk was full', async () => {
+    let isFull = true
+    const fullFrom = NOW - 2 * 3_600_000
+    const gone = { upMs: 0, unknownMs: CELL_MS, polls: 0 }
+    const store = storeOf((start) => (isFull && start >= fullFrom ? gone : {}))
+    const { server, clock } = setUp({ store })
+    const states = async () => StripsView.parse((await server.inject('/api/v1/strips')).json()).strips[0]?.states
+    expect(await states()).toMatch(/^u{88}-{8}$/)
+    for (let minute = 0; minute < 120; minute += 2) {
+      await clock.advance(2 * MINUTE_MS)
+      await states()
+    }
+
+    isFull = false
+    await clock.advance(2 * MINUTE_MS)
+
+    expect(await states()).toMatch(/^u+$/)
+  })
+
+  test('shows states that were confirmed hours later, where polls are rare', async () => {
+    let isConfirmed = false
+    const store = storeOf((start) => (isConfirmed && start >= NOW ? { upMs: 0, downMs: CELL_MS } : {}))
+    const rare = { ...OWN, intervalMs: 4 * 3_600_000 }
+    const [{ network: of } = {}] = NETWORKS
+    const { server, clock } = setUp({ store, networks: of === undefined ? [] : [{ network: of, endpoints: [rare] }] })
+    const states = async () => StripsView.parse((await server.inject('/api/v1/strips')).json()).strips[0]?.states
+    for (let minute = 0; minute < 240; minute += 10) {
+      await states()
+      await clock.advance(10 * MINUTE_MS)
+    }
+
+    isConfirmed = true
+    await clock.advance(2 * MINUTE_MS)
+
+    expect(await states()).toMatch(/^u+d{16,17}$/)
   })
 
   test('is read again in full when maintenance is announced, also late', async () => {

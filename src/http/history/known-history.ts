@@ -6,12 +6,14 @@ import type { HistoryBucket, Store } from '../../store/store.ts'
 export function createKnownHistory(store: Pick<Store, 'history'>) {
   let known: ReadonlyMap<EndpointKey, Past> = new Map()
 
-  /** Reads one endpoint at a time, so that other reads of the store do not wait for hundreds of them. */
-  async function read(endpoint: EndpointKey, to: UnixMs): Promise<Past> {
+  /**
+   * Reads one endpoint at a time, so that other reads of the store do not wait for hundreds of them. `confirmedMs`: how long a
+   * confirmation takes, which changes the states of earlier polls.
+   */
+  async function read(endpoint: EndpointKey, to: UnixMs, confirmedMs: number): Promise<Past> {
     const before = known.get(endpoint)
     const first = firstOfDay(to, CELL_MS)
-    const again = before === undefined ? first : Math.floor((before.readTo - READ_AGAIN_MS) / CELL_MS) * CELL_MS
-    const from = Math.max(first, again)
+    const from = before === undefined ? first : Math.max(first, againFrom(before, Math.max(READ_AGAIN_MS, confirmedMs)))
     const cells = new Map([...(before?.cells ?? [])].filter(([start]) => start >= first && start < from))
     for (const bucket of await store.history({ endpoint, from, to, stepMs: CELL_MS })) cells.set(bucket.start, bucket)
     const knownFrom = before?.knownFrom ?? (await firstKnown(endpoint, cells, before === undefined ? first : null, to))
@@ -56,9 +58,15 @@ export interface Past {
 
 export const STRIP_HOURS = 24
 export const CELL_MS = 900_000
-/** The latest cells are read again, because a confirmation changes the states of earlier polls. */
 const READ_AGAIN_MS = HOUR_MS
 const LONGEST_PAST_MS = 90 * DAY_MS
+
+/** The latest cells are read again, and a gap that reaches into them: its polls may be written late. */
+function againFrom({ cells, readTo }: Past, settledMs: number): UnixMs {
+  let from = Math.floor((readTo - settledMs) / CELL_MS) * CELL_MS
+  while (cells.get(from)?.polls === 0) from -= CELL_MS
+  return from
+}
 
 /** The start of the day that ends with the present cell. */
 export function firstOfDay(to: UnixMs, stepMs: number): UnixMs {

@@ -48,8 +48,12 @@ export function createStripSource({ board, scopes, store, clock, log }: StripSou
     if (board.maintenance() !== planned) known.keep(new Map())
     planned = board.maintenance()
     const pasts = new Map<EndpointKey, Past>()
-    for (const { endpoints } of board.networks()) {
-      for (const { key } of endpoints) pasts.set(key, await known.read(key, to))
+    for (const { endpoints, standing } of board.networks()) {
+      const { failAfter, recoverAfter } = standing.network.thresholds
+      for (const { key, health } of endpoints) {
+        const confirmedMs = Math.max(failAfter, recoverAfter) * health.endpoint.intervalMs
+        pasts.set(key, await known.read(key, to, confirmedMs))
+      }
     }
     const span = spanOf([...pasts.values()], to)
     const written = new Map<EndpointKey, Written>()
