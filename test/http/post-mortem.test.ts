@@ -161,6 +161,25 @@ test('a long unknown time takes one line of the timeline', () => {
 `)
 })
 
+test('an unknown time of days names the day on which it ended, and none ends later than now', () => {
+  const nothing = { polls: 0, height: null, lagBlocksMax: null, latencyP50Ms: null, latencyMaxMs: null }
+  const hour = 60 * MINUTE
+  const timeline = [0, 1, 2, 3, 4, 5, 6].map((at) => {
+    const start = START + at * 12 * hour
+    const of = { ...nothing, start, unknownMs: at === 6 ? 7 * MINUTE : 12 * hour }
+    return at === 5 ? bucket({ start, downMs: 12 * hour }) : bucket(of)
+  })
+  const during = bucket({ downMs: MINUTE })
+
+  const text = write({ incident: incident(), figures: [figures({ during, timeline, stepMs: 12 * hour })] })
+
+  expect(text).toContain(`
+  01-01 00:00:00           -       -      -        -  unknown to 01-03 12:00
+  01-03 12:00:00  24,000,100       0  12 ms  1500 ms  down
+  01-04 00:00:00           -       -      -        -  unknown until 00:07:00
+`)
+})
+
 describe('the text says', () => {
   test('that an incident is still open', () => {
     const text = write({ incident: incident(), now: START + 90_000 })

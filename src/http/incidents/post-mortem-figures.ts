@@ -129,9 +129,11 @@ export function timelineLines(all: readonly EndpointFigures[], stamp: Stamp): st
       if (isEmpty(bucket)) {
         const previous = buckets[at - 1]
         if (previous !== undefined && isEmpty(previous)) return []
-        const next = buckets.findIndex((one, later) => later > at && !isEmpty(one))
-        const until = buckets[next]?.start ?? bucket.start + (buckets.length - at) * stepMs
-        return [[stamp(bucket.start).slice(5), '-', '-', '-', '-', `unknown until ${stamp(until).slice(11)}`]]
+        const next = buckets.find((one, later) => later > at && !isEmpty(one))
+        const until = next?.start ?? endOf(buckets.at(-1) ?? bucket)
+        const isWithinDay = until - bucket.start < DAY_MS
+        const end = isWithinDay ? `until ${stamp(until).slice(11)}` : `to ${stamp(until).slice(5, 16)}`
+        return [[stamp(bucket.start).slice(5), '-', '-', '-', '-', `unknown ${end}`]]
       }
       const states = STATE_TIMES.filter(([, key]) => bucket[key] >= SHORTEST_MS).map(([state]) => state)
       const [height = '', lag = '', p50 = '', , slowest = ''] = cells(bucket)
