@@ -381,24 +381,7 @@ describe('/api/v1/incidents/:id', () => {
 
   test('its .txt is the post-mortem, with figures from the history', async () => {
     const { server, store, clock } = await kept([incident({ openedAt: START, closedAt: START + 60_000 })])
-    const endpoint = 'avalanche/own-1'
-    store.register([{ endpoint, holdMs: 20_000 }], START - 600_000)
-    for (let at = -60; at < 12; at++) {
-      const state = at >= 0 && at < 6 ? 'down' : 'up'
-      store.poll({
-        endpoint,
-        at: START + at * 10_000,
-        state,
-        fresh: true,
-        latencyMs: state === 'up' ? 12 : null,
-        height: 5000 + at,
-        lagBlocks: 0,
-        heartbeatLagMs: null,
-        contiguousFailures: null,
-        failure: null,
-      })
-    }
-    await store.flush()
+    await pollAround(store)
     await clock.advance(600_000)
 
     const answer = await server.inject('/api/v1/incidents/incident-1.txt')
@@ -417,7 +400,46 @@ describe('/api/v1/incidents/:id', () => {
       400,
       expect.stringContaining('must be a time zone such as UTC'),
     ])
+    expect(answer.body).not.toContain('Single polls')
   })
+
+  test('its post-mortem says that its figures are those of whole steps once its polls are gone', async () => {
+    const { server, store, clock } = await kept([incident({ openedAt: START, closedAt: START + 60_000 })])
+    await pollAround(store)
+    await clock.advance(3 * 86_400_000)
+    await store.run('roll-up', clock.now())
+    await store.run('retention', clock.now())
+
+    const { body } = await server.inject('/api/v1/incidents/incident-1.txt')
+
+    expect(body).toContain('avalanche/own-1 down for 1 min\n')
+    expect(body).toContain('during down 12 s, up 14 s, unknown 34 s\n')
+    expect(body.replaceAll(/\s+/g, ' ')).toContain(
+      'Single polls of that time are no longer kept: its figures are those of whole steps of five minutes or an hour',
+    )
+  })
+
+  /** Ten minutes before an incident of a minute, and one after it. */
+  async function pollAround(store: Store): Promise<void> {
+    const endpoint = 'avalanche/own-1'
+    store.register([{ endpoint, holdMs: 20_000 }], START - 600_000)
+    for (let at = -60; at < 12; at++) {
+      const state = at >= 0 && at < 6 ? 'down' : 'up'
+      store.poll({
+        endpoint,
+        at: START + at * 10_000,
+        state,
+        fresh: true,
+        latencyMs: state === 'up' ? 12 : null,
+        height: 5000 + at,
+        lagBlocks: 0,
+        heartbeatLagMs: null,
+        contiguousFailures: null,
+        failure: null,
+      })
+    }
+    await store.flush()
+  }
 })
 
 describe('without the token', () => {

@@ -378,7 +378,8 @@ function sample(over: Partial<Incident['changes'][number]['samples'][number]> = 
 }
 
 function figures(over: Partial<EndpointFigures> = {}): EndpointFigures {
-  return { endpoint: 'own-1', before: null, during: null, after: null, timeline: [], stepMs: MINUTE, ...over }
+  const none = { before: null, during: null, after: null, timeline: [] }
+  return { endpoint: 'own-1', ...none, stepMs: MINUTE, isSpread: false, ...over }
 }
 
 function bucket(over: Partial<HistoryBucket> = {}): HistoryBucket {

@@ -28,6 +28,17 @@ export function createFiguresReader({ board, store, log }: Pick<RouteDeps, 'boar
     return to - from < 1000 ? null : ((await historyOf(endpoint, from, to, to - from))[0] ?? null)
   }
 
+  /** Whether single polls of a part of the range are no longer kept, though buckets are. */
+  async function isSpread(endpoint: string, range: Range, before: HistoryBucket | null): Promise<boolean> {
+    const { from, openedAt, to } = range
+    try {
+      const [first] = await store.polls({ endpoint, from, to, limit: 1 })
+      return first === undefined || (first.at > openedAt && before !== null && before.polls > 0)
+    } catch {
+      return false
+    }
+  }
+
   return async function figuresOf(incident: Incident, name: string, now: UnixMs): Promise<EndpointFigures> {
     const { network, openedAt, closedAt } = incident
     const endpoint = endpointKey({ network, name })
@@ -43,8 +54,15 @@ export function createFiguresReader({ board, store, log }: Pick<RouteDeps, 'boar
       sumOf(endpoint, end, to),
       incident.endpoint === null ? [] : historyOf(endpoint, Math.floor(from / stepMs) * stepMs, to, stepMs),
     ])
-    return { endpoint: name, before, during, after, timeline, stepMs }
+    const spread = await isSpread(endpoint, { from, openedAt, to }, before)
+    return { endpoint: name, before, during, after, timeline, stepMs, isSpread: spread }
   }
+}
+
+interface Range {
+  readonly from: UnixMs
+  readonly openedAt: UnixMs
+  readonly to: UnixMs
 }
 
 /** The figures cover as much time before and after as the incident lasted, within these limits. */
@@ -73,6 +91,8 @@ export interface EndpointFigures {
   /** Empty for network-wide incidents. */
   readonly timeline: readonly HistoryBucket[]
   readonly stepMs: number
+  /** Whether times within a bucket of the store are spread evenly, because its polls are gone. */
+  readonly isSpread: boolean
 }
 
 /** Without stored polls, the time in state `unknown` says nothing about the endpoint. */

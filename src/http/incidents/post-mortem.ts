@@ -256,6 +256,11 @@ function notes({ incident, audience, figures, maintenance, stamp }: Stamped): st
         'Each row shows the last height, the largest lag in blocks, and the 50th percentile, 95th percentile and maximum of latency in that period. On a sharded chain, height and lag are those of the worst shard.',
       )
     }
+    if (figures.some((one) => one.isSpread && hasHistory(one))) {
+      notes.push(
+        'Single polls of that time are no longer kept: its figures are those of whole steps of five minutes or an hour, and the times of a step are spread evenly over it.',
+      )
+    }
   }
   return notes.flatMap((text) => wrap(text, '  - ', '    '))
 }
