@@ -710,6 +710,16 @@ test('a day tells its states, and the incidents of the endpoint and of its netwo
   )
 })
 
+test('a day that is not over tells how long it was up so far', () => {
+  const [strip] = DAYS.strips
+  if (strip === undefined) throw new Error('no strip')
+  const today = { ...strip, states: '...u', mixed: [[3, 0, 0, 0, 60] as (typeof strip.mixed)[0]] }
+
+  expect(daySentence(today, 3, { ...DAYS, to: '2026-01-01T12:00:00Z', incidents: [] })).toBe(
+    '1 Jan: up 11 h 59 min, unknown 1 min',
+  )
+})
+
 test('the public sees names and states, but no height, hash or latency', () => {
   const page = draw({ isPublic: true, network: aNetwork('one', [anEndpoint('a', { title: 'Node A' })]) })
 

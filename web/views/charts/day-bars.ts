@@ -97,7 +97,7 @@ export function daySentence(of: StripView, at: number, days: DaysView): string {
     const endMs = incident.closed_at === null ? toMs : Date.parse(incident.closed_at)
     return isOurs && incident.network === network && Date.parse(incident.opened_at) < toMs && endMs >= fromMs
   })
-  const times = `${day(fromMs, 'utc')}: ${lasted(of, at, DAY_MS / 1000).join(', ')}`
+  const times = `${day(fromMs, 'utc')}: ${lasted(of, at, days).join(', ')}`
   if (found.length === 0) return times
   const texts = found.slice(0, MOST_TOLD).map(({ cause, state, state_seconds: seconds }) => {
     const what = cause === 'halted' || cause === 'forked' ? WORDS[cause].toLowerCase() : state
