@@ -42,7 +42,7 @@ export function createPollHistory({ store, board }: PollHistoryDeps) {
       const at = result.startedAt
       const fresh = isFresh(health.verdict, health.conditions)
       store.poll(judgedRecord(key, health, fresh, result))
-      const from = changedSince(previous, health)
+      const from = changedSince(previous, health, kept.view.network.thresholds.recoverAfter)
       if (health.verdict !== null && from < at) store.amend(key, from, at, health.verdict, fresh)
       for (const event of events) {
         if (event.kind !== 'reorged') continue
@@ -87,9 +87,15 @@ const UNKNOWN = {
 } as const
 
 /** Since when the stored polls are not what is now known of them: `Infinity` if they are. */
-function changedSince(previous: Health, { verdict, since, conditions }: Health): UnixMs {
+function changedSince(
+  previous: Health,
+  { verdict, since, conditions, confirmation }: Health,
+  recoverAfter: number,
+): UnixMs {
   if (verdict !== previous.verdict) return since
-  if (isFresh(verdict, conditions) || !isFresh(previous.verdict, previous.conditions)) return Number.POSITIVE_INFINITY
+  const isFreshNow = isFresh(verdict, conditions)
+  if (isFreshNow === isFresh(previous.verdict, previous.conditions)) return Number.POSITIVE_INFINITY
+  if (isFreshNow) return Math.max(since, confirmation.recent.at(-recoverAfter)?.at ?? Number.POSITIVE_INFINITY)
   const stale = conditions.filter((condition) => !isFresh(verdict, [condition]))
   return Math.max(since, Math.min(...stale.map((condition) => condition.since)))
 }

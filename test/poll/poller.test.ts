@@ -228,6 +228,26 @@ describe('an outage', () => {
     expect(kept.amendments.slice(before)).toEqual([[KEY, first, clock.now(), 'degraded', false]])
   })
 
+  test('of freshness alone that is over is put right from its first good poll on', async () => {
+    const failing = { liveness: good(liveness(null, { checks: [nodeCheck('P', { contiguousFailures: 3 })] })) }
+    const checked = endpoint('own', { checks: ['liveness', 'head'] })
+    const { poll, at, entry, kept, clock } = house([checked, other])
+    const otherKey = endpointKey(other)
+    await poll(at(1000), otherKey)
+    for (let round = 0; round < 2; round++) await poll({ ...at(1000), ...failing })
+    await poll(at(1010), otherKey)
+    for (let round = 0; round < 2; round++) await poll({ ...at(1000), ...failing })
+    const before = kept.amendments.length
+
+    await poll({ ...at(1010), ...failing })
+    const first = clock.now()
+    await poll({ ...at(1010), ...failing })
+
+    expect(entry().health.conditions.map(({ code }) => code)).toEqual(['check-failing'])
+    expect(kept.polls.slice(-2).map(({ fresh }) => fresh)).toEqual([false, true])
+    expect(kept.amendments.slice(before)).toEqual([[KEY, first, clock.now(), 'degraded', true]])
+  })
+
   test('tells the board’s readers once when the verdict changes', async () => {
     const { poll, at, board } = house()
     await poll(at(1000))
