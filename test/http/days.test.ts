@@ -118,13 +118,13 @@ describe('/api/v1/days', () => {
   })
 
   test.each([
-    { hours: 21, states: 'u', mixed: [89, 0, 0, 0, 0, 73_537], said: '1 Jan: up', sum: 'up 34 min 23 s' },
+    { hours: 21, states: 'u', mixed: [89, 0, 0, 0, 0, 73_537], said: '1 Jan: up 34 min 23 s', sum: 'up 34 min 23 s' },
     {
       hours: 21,
       downMs: 60_000,
       states: 'd',
       mixed: [89, 0, 60, 0, 0, 73_537],
-      said: '1 Jan: down 1 min',
+      said: '1 Jan: up 33 min 23 s, down 1 min',
       sum: 'up 33 min 23 s, down 1 min',
     },
     { hours: 30, states: 'uu', mixed: [88, 0, 0, 0, 0, 73_537], said: '1 Jan: up 3 h 34 min', sum: 'up 9 h 34 min' },
