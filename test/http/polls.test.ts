@@ -64,6 +64,26 @@ describe('…/polls', () => {
     expect(view.polls.map(({ vantage }) => vantage)).toEqual(['fra1', 'nyc1'])
   })
 
+  test('lists no poll on two pages, though two places polled at the same time', async () => {
+    const every = await everySecond().polls({ endpoint: 'avalanche/own-1', from: 0, to: 1_500_000, limit: 1500 })
+    const both = every.flatMap((poll, at) => [
+      { ...poll, vantage: 'fra1' },
+      ...(at === 0 ? [] : [{ ...poll, vantage: 'nyc1' }]),
+    ])
+    const polls = async ({ from, limit }: PollsQuery) => both.filter(({ at }) => at >= from).slice(0, limit)
+    const { server } = setUp({ store: { polls } })
+    const read = async (from: string) =>
+      PollsView.parse((await server.inject(`${URL}?from=${encodeURIComponent(from)}&to=1500`)).json())
+
+    const first = await read('0')
+    const second = await read(first.next_from ?? '')
+
+    const told = [...first.polls, ...second.polls].map(({ at, vantage }) => `${at} ${vantage}`)
+    expect(told).toHaveLength(2999)
+    expect(new Set(told).size).toBe(2999)
+    expect(second.next_from).toBeNull()
+  })
+
   test.each(['from=5&to=5', 'from=0&to=90000', 'from=x', 'step=5'])('rejects %s', async (query) => {
     expect((await setUp().server.inject(`${URL}?${query}`)).statusCode).toBe(400)
   })

@@ -118,12 +118,14 @@ export async function pollsOf(
 ): Promise<PollsView> {
   const found = await store.polls({ endpoint: endpointKey(endpoint), from, to, limit: MOST_POLLS + 1 })
   const next = found[MOST_POLLS]
+  // Two places may poll at the same time: both are on the next page.
+  const page = next === undefined ? found : found.filter(({ at }) => at < next.at)
   return {
     network: endpoint.network,
     endpoint: endpoint.name,
     from: time(from),
     to: time(to),
-    polls: found.slice(0, MOST_POLLS).map(pollView),
+    polls: page.map(pollView),
     next_from: next === undefined ? null : time(next.at),
   }
 }
