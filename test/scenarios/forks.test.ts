@@ -378,6 +378,32 @@ describe('branches without a majority', () => {
   })
 })
 
+describe('a block that loses against another one of its height', () => {
+  test.each([SECOND, 2 * SECOND, 5 * SECOND, 6 * SECOND, 10 * SECOND])(
+    'and is the head of one node until the next block is no fork, polled every %i ms',
+    async (intervalMs) => {
+      for (const names of [
+        ['a', 'b'],
+        ['a', 'b', 'c'],
+        ['a', 'b', 'c', 'd', 'e'],
+      ]) {
+        for (let share = 0; share < 1; share += 0.25) {
+          const stage = stageOf(names, {}, { blockTimeMs: 12 * SECOND, intervalMs })
+          await stage.pass(5 * MINUTE + share * intervalMs)
+          const before = stage.height('ethereum')
+          part(stage, ['b'])
+
+          await stage.until(() => stage.height('ethereum') === before + 2, 24 * SECOND)
+          stage.set(key('b'))
+          await stage.pass(MINUTE)
+
+          expect([accused(stage), stage.incidents()]).toEqual([[], []])
+        }
+      }
+    },
+  )
+})
+
 describe('an endpoint that is behind is compared at its own height', () => {
   const SIZES = [2, 3, 4, 6, 10]
   const namesOf = (size: number) => 'abcdefghij'.slice(0, size).split('')

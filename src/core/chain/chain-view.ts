@@ -1,7 +1,7 @@
 import type { Head } from '../poll-result.ts'
 import type { UnixMs } from '../time.ts'
 import { reasonForAge } from './block-age.ts'
-import { createBlockPace, maxBlocksIn } from './block-pace.ts'
+import { type BlockPace, createBlockPace, maxBlocksIn } from './block-pace.ts'
 import { type Block, createLineage, createParentTrust, parentOf } from './block-reports.ts'
 import { type Fork, isElsewhere, isReplaced } from './branch-votes.ts'
 import { type BranchStanding, createBranches } from './branches.ts'
@@ -120,7 +120,7 @@ export function createChainView(initial: ChainViewOptions): ChainView {
     agreedHeight: () => reference.current?.height ?? null,
     slackBlocks: () => options.lagBlocks + Math.ceil(options.recentMs / 2 / pace.shortestMs()),
     maxBacktrackBlocks: () => options.lagBlocksDown,
-    ...waitsOf(options),
+    ...waitsOf(options, pace),
   })
   const parents = createParentTrust(branches.blocksAt)
   const lineage = createLineage(branches.blocksAt)
@@ -256,9 +256,10 @@ export function createChainView(initial: ChainViewOptions): ChainView {
   }
 }
 
-function waitsOf(options: Pick<ChainViewOptions, 'recentMs'>) {
+function waitsOf(options: Pick<ChainViewOptions, 'recentMs'>, pace: Pick<BlockPace, 'shortestMs'>) {
   return {
-    settleMs: () => Math.min(LONGEST_SETTLING_MS, SETTLING_SHARE * options.recentMs),
+    /** A node leaves a losing block with the next one: fast polls must wait for that. */
+    settleMs: () => Math.min(LONGEST_SETTLING_MS, Math.max(SETTLING_SHARE * options.recentMs, pace.shortestMs())),
     maxWaitMs: () => MAX_WAIT_SHARE * options.recentMs,
   }
 }
