@@ -404,6 +404,51 @@ describe('a block that loses against another one of its height', () => {
   )
 })
 
+describe('a chain that halts while endpoints on another branch go on', () => {
+  const cases = [
+    { names: ['a', 'b', 'c'], minority: ['a'] },
+    { names: ['a', 'b', 'c', 'd', 'e'], minority: ['c'] },
+    { names: ['a', 'b', 'c', 'd', 'e'], minority: ['b', 'e'] },
+  ]
+
+  /** The others stop as soon as the minority is known. */
+  async function haltAfterFork(stage: Stage, names: readonly string[], minority: readonly string[]): Promise<void> {
+    await stage.pass(5 * MINUTE)
+    part(stage, minority)
+    await stage.until(() => minority.every((name) => stage.codes(key(name)).includes('forked')), 2 * MINUTE)
+    const stuckAt = stage.height('ethereum') + 1
+    for (const name of names) if (!minority.includes(name)) stage.set(key(name), { stuckAt })
+    await stage.pass(20 * MINUTE)
+  }
+
+  test.each(cases)('is halted, and only $minority of $names is blamed', async ({ names, minority }) => {
+    const stage = stageOf(names)
+    await haltAfterFork(stage, names, minority)
+
+    expect([stage.halted('ethereum'), accused(stage)]).toEqual([true, minority])
+
+    for (const name of names) stage.set(key(name))
+    await stage.pass(3 * MINUTE)
+
+    expect([stage.halted('ethereum'), stage.open(), accused(stage)]).toEqual([false, [], minority])
+  })
+
+  test.each(cases)(
+    'is halted after a restart, with $minority of $names on that branch',
+    async ({ names, minority }) => {
+      const first = stageOf(names)
+      await haltAfterFork(first, names, minority)
+      const networks = [{ name: 'ethereum', endpoints: names }]
+
+      const stage = createStage({ networks, saved: first.killed(), world: first.world })
+      await stage.pass(10 * MINUTE)
+
+      expect([stage.halted('ethereum'), accused(stage)]).toEqual([true, []])
+      for (const name of minority) expect(stage.codes(key(name))).toEqual(['forked'])
+    },
+  )
+})
+
 describe('an endpoint that is behind is compared at its own height', () => {
   const SIZES = [2, 3, 4, 6, 10]
   const namesOf = (size: number) => 'abcdefghij'.slice(0, size).split('')

@@ -112,7 +112,6 @@ export function createChainView(initial: ChainViewOptions): ChainView {
   const answering = () => heads.recent.size
   const pace = createBlockPace(options)
   const reference = createReferenceHead({ options, heads, pace })
-  const progress = createProgress({ options, reference, pace, answering })
   const branches = createBranches({
     reached: (height) => heads.recent.reached(height),
     answering,
@@ -122,6 +121,7 @@ export function createChainView(initial: ChainViewOptions): ChainView {
     maxBacktrackBlocks: () => options.lagBlocksDown,
     ...waitsOf(options, pace),
   })
+  const progress = createProgress({ options, reference, pace, answering, forked: branches.forked })
   const parents = createParentTrust(branches.blocksAt)
   const lineage = createLineage(branches.blocksAt)
   /** Whether heads of an earlier run were restored since the last head was reported. */

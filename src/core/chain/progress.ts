@@ -1,6 +1,7 @@
 import type { Head } from '../poll-result.ts'
 import type { UnixMs } from '../time.ts'
 import { type BlockPace, maxBlocksIn } from './block-pace.ts'
+import type { Branches } from './branches.ts'
 import type { KnownHeads, SeenHead } from './known-heads.ts'
 import type { ReferenceHead } from './reference-head.ts'
 
@@ -9,12 +10,14 @@ export interface ProgressOptions {
   readonly pace: BlockPace
   /** Number of endpoints that answered recently. */
   readonly answering: () => number
+  /** Its confirmed disagreement with the majority: its blocks are not the chain's. */
+  readonly forked: Branches['forked']
   /** They may change. */
   readonly options: { readonly stallMs: number; readonly lagBlocks: number; readonly lagBlocksDown: number }
 }
 
 /** Tracks which endpoints advance, and detects a halted chain. */
-export function createProgress({ reference, pace, answering, options }: ProgressOptions) {
+export function createProgress({ reference, pace, answering, forked, options }: ProgressOptions) {
   let lastAdvanceAt = Number.NEGATIVE_INFINITY
   /** The endpoint that last passed the reference head at a plausible pace: all others may be stuck. */
   let leader: { readonly endpoint: string; readonly height: number; advancedAt: UnixMs } | null = null
@@ -45,6 +48,7 @@ export function createProgress({ reference, pace, answering, options }: Progress
   function updateLeader(endpoint: string, before: SeenHead | undefined, head: Head, at: UnixMs): void {
     const agreed = reference.current
     if (before === undefined || agreed === null || head.height <= agreed.height || impossible.has(endpoint)) return
+    if (forked(endpoint) !== null) return
     const isPlausible =
       pace.isPlausible(head.height - agreed.height, at - agreed.advancedAt) &&
       pace.isPlausible(head.height - before.head.height, at - before.advancedAt) &&
@@ -52,12 +56,18 @@ export function createProgress({ reference, pace, answering, options }: Progress
     if (isPlausible) leader = { endpoint, height: head.height, advancedAt: at }
   }
 
+  function forget(endpoint: string): void {
+    if (leader?.endpoint === endpoint) leader = null
+    impossible.delete(endpoint)
+    wentBackAt.delete(endpoint)
+  }
+
   return {
     /**
      * Call it for every head that an endpoint reports, before the reference head is updated; `advanced`: its height grew, at
      * `advancedAt` for the last time; `wentBack`: further than a pool does. An endpoint that catches up below the reference
      * head shows neither that the chain advances nor that it does not, also while it pauses, nor does one that is further
-     * ahead than the chain can be.
+     * ahead than the chain can be, or on another branch.
      */
     noteAnswer(
       endpoint: string,
@@ -65,6 +75,7 @@ export function createProgress({ reference, pace, answering, options }: Progress
       { head, advancedAt }: Pick<SeenHead, 'head' | 'advancedAt'>,
       at: UnixMs,
     ): void {
+      if (forked(endpoint) !== null) return forget(endpoint)
       if (advanced) wentBackAt.delete(endpoint)
       else if (wentBack) wentBackAt.set(endpoint, at)
       if (isImpossible(endpoint, head)) return
@@ -101,11 +112,7 @@ export function createProgress({ reference, pace, answering, options }: Progress
       return latest
     },
 
-    forget(endpoint: string): void {
-      if (leader?.endpoint === endpoint) leader = null
-      impossible.delete(endpoint)
-      wentBackAt.delete(endpoint)
-    },
+    forget,
 
     /** Call it after a restart, when the reference head was updated. The restored heads tell who was ahead of the others. */
     findLeader(heads: KnownHeads): void {
