@@ -256,10 +256,10 @@ export function createChainView(initial: ChainViewOptions): ChainView {
   }
 }
 
-function waitsOf(options: Pick<ChainViewOptions, 'recentMs'>, pace: Pick<BlockPace, 'shortestMs'>) {
+function waitsOf(options: Pick<ChainViewOptions, 'recentMs'>, pace: Pick<BlockPace, 'measuredMs'>) {
   return {
-    /** A node leaves a losing block with the next one: fast polls must wait for that. */
-    settleMs: () => Math.min(LONGEST_SETTLING_MS, Math.max(SETTLING_SHARE * options.recentMs, pace.shortestMs())),
+    /** A node leaves a losing block with the next one: fast polls must wait for that, once the pace is known. */
+    settleMs: () => Math.min(LONGEST_SETTLING_MS, Math.max(SETTLING_SHARE * options.recentMs, pace.measuredMs() ?? 0)),
     maxWaitMs: () => MAX_WAIT_SHARE * options.recentMs,
   }
 }
