@@ -45,7 +45,7 @@ function thresholdRules(network: NetworkDraft, path: Path, { complain, warn }: R
   if (down !== undefined && down <= lag) complain([...path, 'lag_blocks_down'], 'expected to be more than lag_blocks')
 }
 
-/** Warns of what the nodes of the family do not tell, so that nobody relies on it. */
+/** Warns of what the nodes of the family do not tell, so that users do not rely on it. */
 function effectRules({ family, thresholds, poll }: NetworkDraft, path: Path, { warn }: Report): void {
   if (family === undefined) return
   const { heartbeat, min_peers: minPeers } = thresholds ?? {}
