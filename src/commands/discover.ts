@@ -96,6 +96,7 @@ interface NetworkBlock {
   readonly chain_id?: number
   readonly block_time?: string
   readonly shards?: readonly number[]
+  readonly thresholds?: { readonly lag_blocks: number }
   readonly endpoints: readonly EndpointBlock[]
 }
 
@@ -126,6 +127,7 @@ function networkOf(nodes: readonly DiscoveredNode[]): NetworkBlock {
   const blockTimeMs = identities.find((identity) => identity.blockTimeMs !== null)?.blockTimeMs ?? null
   const shardCount = identities.find((identity) => identity.shardCount !== null)?.shardCount ?? null
   const usualMs = parseDuration(FAMILY_DEFAULTS[family].blockTime)
+  const paceMs = blockTimeMs ?? usualMs ?? Number.POSITIVE_INFINITY
   const counts = { own: 0, provider: 0 }
   return {
     name,
@@ -134,12 +136,17 @@ function networkOf(nodes: readonly DiscoveredNode[]): NetworkBlock {
     ...(family === 'multiversx' ? {} : { chain_id: Number(chain) }),
     ...(blockTimeMs === null || blockTimeMs === usualMs ? {} : { block_time: `${blockTimeMs / 1000}s` }),
     ...(shardCount === null || shardCount === USUAL_SHARD_COUNT ? {} : { shards: shardsOf(shardCount) }),
+    ...(paceMs > FAST_BLOCKS_MS ? {} : { thresholds: { lag_blocks: Math.ceil(USUAL_LAG_MS / paceMs) } }),
     endpoints: nodes.map((node) => {
       const whose = isOwn(node.url) ? 'own' : 'provider'
       return endpointOf(node, `${whose}-${++counts[whose]}`, family)
     }),
   }
 }
+
+/** So fast that healthy nodes are further apart than the default of `lag_blocks` while a block reaches them. */
+const FAST_BLOCKS_MS = 3000
+const USUAL_LAG_MS = 30_000
 
 /** Without the metachain. */
 const USUAL_SHARD_COUNT = DERIVED_DEFAULTS.shards.length - 1
