@@ -104,8 +104,8 @@ export class Outbox {
     const { messageId, type, subject, createdAt, attempts, saysBoth, text } = first.notification
     const { groups = true } = this.#settings()
     // What was grouped for another type of channel is sent one by one, each under an id that it keeps.
-    const [id, entries] = groups ? [messageId, this.#waiting.readyOf(messageId)] : [first.notification.id, [first]]
-    for (const entry of entries) Object.assign(entry, { inFlight: true, attempted: true })
+    const id = groups ? messageId : first.notification.id
+    const entries = groups ? this.#waiting.takeGroup(messageId) : this.#waiting.take([first])
     const reports = entries.flatMap(({ notification }) => notification.report ?? [])
     return { id, type, subject, createdAt, sentAt: now, attempts, reports, saysBoth, text }
   }

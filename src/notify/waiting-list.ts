@@ -47,12 +47,17 @@ export class WaitingList {
     )
   }
 
-  /** Those of the message that can be sent now, which is sent without those that were replaced. */
-  readyOf(messageId: string): Entry[] {
+  /** Puts those of the message that can be sent now in flight, without those that were replaced. */
+  takeGroup(messageId: string): readonly Entry[] {
     for (const entry of this.all()) {
       for (const undone of entry.undone) if (undone.notification.messageId === messageId) undone.sentWithout = true
     }
-    return this.heads().filter((head) => head.notification.messageId === messageId && this.#isReady(head))
+    return this.take(this.heads().filter((head) => head.notification.messageId === messageId && this.#isReady(head)))
+  }
+
+  take(entries: readonly Entry[]): readonly Entry[] {
+    for (const entry of entries) Object.assign(entry, { inFlight: true, attempted: true })
+    return entries
   }
 
   add(entry: Entry): void {

@@ -22,8 +22,7 @@ export function assess(
   const { endpoint, startedAt } = result
   const liveness = livenessAfter(previous.liveness, result.liveness, startedAt)
   const livenessLimited = isLivenessLimited(previous, result.liveness)
-  // A check that failed as a whole is a finding itself.
-  const unanswered = liveness === null || result.liveness?.ok === false ? NO_CODES : unansweredFor(liveness)
+  const unanswered = unansweredFor(liveness, result.liveness)
   const earlier = earlierFindings(previous, result, { isComparable, livenessLimited, unanswered, timed })
   const options = { thresholds, now, timed, isComparable, livenessLimited, earlier }
   const findings = findingsOf(result, liveness, standings, options)
@@ -80,8 +79,6 @@ interface Unseen {
   readonly unanswered: ReadonlySet<ConditionCode>
   readonly timed: boolean
 }
-
-const NO_CODES: ReadonlySet<ConditionCode> = new Set()
 
 function limitedShards({ heads }: PollResult): readonly Shard[] {
   if (heads.every(({ outcome }) => outcome.ok)) return NOTHING

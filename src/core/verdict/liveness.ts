@@ -62,8 +62,13 @@ export const OF_LIVENESS: ReadonlySet<ConditionCode> = new Set([
 ])
 
 /** The conditions that the node did not answer for when it was last asked: they may not be over. */
-export function unansweredFor({ report }: Liveness): ReadonlySet<ConditionCode> {
-  const { syncFailed, peersFailed, consensus = null } = report ?? {}
+export function unansweredFor(
+  liveness: Liveness | null,
+  outcome: Outcome<Liveness> | null,
+): ReadonlySet<ConditionCode> {
+  // A check that failed as a whole is a finding itself.
+  if (outcome?.ok === false) return NONE
+  const { syncFailed, peersFailed, consensus = null } = liveness?.report ?? {}
   const isConsensusUntold = consensus?.isLimited === true || consensus?.state === 'unreached'
   if (!syncFailed && !peersFailed && !consensus?.peersFailed && !isConsensusUntold) return NONE
   const codes = new Set<ConditionCode>()

@@ -28,14 +28,13 @@ export function createFiguresReader({ board, store, log }: Pick<RouteDeps, 'boar
     return to - from < 1000 ? null : ((await historyOf(endpoint, from, to, to - from))[0] ?? null)
   }
 
-  /** Whether single polls of a part of the range are no longer kept, though buckets are. */
-  async function isSpread(endpoint: string, range: Range, before: HistoryBucket | null): Promise<boolean> {
-    const { from, openedAt, to } = range
+  /** `Infinity` if no poll of the range is kept; its beginning if they cannot be read. */
+  async function firstPollAt(endpoint: string, from: UnixMs, to: UnixMs): Promise<UnixMs> {
     try {
       const [first] = await store.polls({ endpoint, from, to, limit: 1 })
-      return first === undefined || (first.at > openedAt && before !== null && before.polls > 0)
+      return first?.at ?? Number.POSITIVE_INFINITY
     } catch {
-      return false
+      return from
     }
   }
 
@@ -48,21 +47,17 @@ export function createFiguresReader({ board, store, log }: Pick<RouteDeps, 'boar
     // Steps shorter than two poll intervals would show false gaps.
     const intervalMs = board.entry(network, name)?.health.endpoint.intervalMs ?? 0
     const stepMs = stepFor(to - from, 2 * intervalMs)
-    const [before, during, after, timeline] = await Promise.all([
+    const [before, during, after, timeline, firstAt] = await Promise.all([
       sumOf(endpoint, from, openedAt),
       sumOf(endpoint, openedAt, end),
       sumOf(endpoint, end, to),
       incident.endpoint === null ? [] : historyOf(endpoint, Math.floor(from / stepMs) * stepMs, to, stepMs),
+      firstPollAt(endpoint, from, to),
     ])
-    const spread = await isSpread(endpoint, { from, openedAt, to }, before)
-    return { endpoint: name, before, during, after, timeline, stepMs, isSpread: spread }
+    // The endpoint may be newer than the range, but not than what is known from before the incident.
+    const isSpread = firstAt === Number.POSITIVE_INFINITY || (firstAt > openedAt && (before?.polls ?? 0) > 0)
+    return { endpoint: name, before, during, after, timeline, stepMs, isSpread }
   }
-}
-
-interface Range {
-  readonly from: UnixMs
-  readonly openedAt: UnixMs
-  readonly to: UnixMs
 }
 
 /** The figures cover as much time before and after as the incident lasted, within these limits. */
