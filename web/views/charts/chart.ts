@@ -112,20 +112,33 @@ function table({ series, unit }: Chart, times: readonly Moment[], zone: Zone): T
     if (last !== undefined && last.values.every((value, column) => value === values[column])) last.toMs = toMs
     else rows.push({ fromMs, toMs, values })
   }
+  return timesTable(
+    series.map(({ label }) => html`<th scope="col" class="n">${label}</th>`),
+    rows.map(({ values, ...times }) => ({ ...times, cells: values.map((value) => html`<td class="n">${value}</td>`) })),
+    zone,
+  )
+}
+
+/** What a drawing shows as a table with one row for each time. */
+export function timesTable(
+  heads: readonly TemplateResult[],
+  rows: readonly { readonly fromMs: number; readonly toMs: number; readonly cells: readonly TemplateResult[] }[],
+  zone: Zone,
+): TemplateResult {
   return html`
     <div class="chart-scroll" tabindex="0" role="group" aria-label=${ENDPOINT.asTable}>
       <table class="chart-table">
         <thead>
           <tr>
             <th scope="col">${ENDPOINT.time}</th>
-            ${series.map(({ label }) => html`<th scope="col" class="n">${label}</th>`)}
+            ${heads}
           </tr>
         </thead>
         <tbody>
           ${rows.map(
-            ({ fromMs, toMs, values }) => html`<tr>
+            ({ fromMs, toMs, cells }) => html`<tr>
               <th scope="row">${fromTo(fromMs, toMs, zone)}</th>
-              ${values.map((value) => html`<td class="n">${value}</td>`)}
+              ${cells}
             </tr>`,
           )}
         </tbody>

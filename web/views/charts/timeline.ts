@@ -5,6 +5,7 @@ import { incidentPath } from '../route.ts'
 import { fromTo } from '../when.ts'
 import { WORDS } from '../words.ts'
 import { ENDPOINT } from '../words-endpoint.ts'
+import { timesTable } from './chart.ts'
 import type { ChartGroup } from './chart-group.ts'
 import { type Cell, lastedTexts, stretchesOf } from './timeline-cells.ts'
 
@@ -121,26 +122,14 @@ function sum(cells: readonly Cell[]): Cell['lasted'] {
 
 /** The timeline as a table, with one row per period of one state. */
 export function statesTable(cells: readonly Cell[], zone: ChartGroup['zone']): TemplateResult {
-  return html`
-    <div class="chart-scroll" tabindex="0" role="group" aria-label=${ENDPOINT.asTable}>
-      <table class="chart-table">
-        <thead>
-          <tr>
-            <th scope="col">${ENDPOINT.time}</th>
-            <th scope="col">${ENDPOINT.state}</th>
-            <th scope="col">${ENDPOINT.lasted}</th>
-          </tr>
-        </thead>
-        <tbody>
-          ${stretchesOf(cells, (a, b) => a.state === b.state).map(
-            ({ fromMs, toMs, first, cells: within }) => html`<tr>
-              <th scope="row">${fromTo(fromMs, toMs, zone)}</th>
-              <td>${WORDS.states[first.state]}</td>
-              <td>${lastedTexts(sum(within)).join(', ')}</td>
-            </tr>`,
-          )}
-        </tbody>
-      </table>
-    </div>
-  `
+  const stretches = stretchesOf(cells, (a, b) => a.state === b.state)
+  return timesTable(
+    [ENDPOINT.state, ENDPOINT.lasted].map((label) => html`<th scope="col">${label}</th>`),
+    stretches.map(({ fromMs, toMs, first, cells: within }) => ({
+      fromMs,
+      toMs,
+      cells: [WORDS.states[first.state], lastedTexts(sum(within)).join(', ')].map((text) => html`<td>${text}</td>`),
+    })),
+    zone,
+  )
 }
