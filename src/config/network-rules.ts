@@ -34,12 +34,20 @@ export function networkRules(network: NetworkDraft, path: Path, report: Report):
   })
 }
 
+/** A healthy node may have a block this much later than another one. */
+const PROPAGATION_MS = 2000
+
 function thresholdRules(network: NetworkDraft, path: Path, { complain, warn }: Report): void {
   const { block_time: blockTime, thresholds } = network
   const { stall, lag_blocks: lag, lag_recover_blocks: recover, lag_blocks_down: down } = thresholds ?? {}
   if (stall !== undefined && blockTime !== undefined && stall <= blockTime)
     warn([...path, 'stall'], 'is not longer than block_time: a healthy chain counts as halted between two blocks')
   if (lag === undefined) return
+  if (blockTime !== undefined && lag * blockTime < PROPAGATION_MS)
+    warn(
+      [...path, 'lag_blocks'],
+      `is ${(lag * blockTime) / 1000} s of blocks: a healthy endpoint lags while blocks spread`,
+    )
   if (recover !== undefined && recover >= lag)
     complain([...path, 'lag_recover_blocks'], 'expected to be less than lag_blocks')
   if (down !== undefined && down <= lag) complain([...path, 'lag_blocks_down'], 'expected to be more than lag_blocks')

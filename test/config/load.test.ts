@@ -490,6 +490,20 @@ describe('warnings', () => {
     expect(warningsOf({ thresholds: { stall: '1s' } })).toEqual([])
   })
 
+  test('a lag threshold that is shorter than blocks take to spread is said', () => {
+    const warningsOf = (network: object) => valid(configFromObject(minimal({ network }), '/', {})).warnings
+
+    expect(warningsOf({ block_time: '250ms' })).toEqual([
+      {
+        path: 'networks[0].thresholds.lag_blocks',
+        message: 'is 0.75 s of blocks: a healthy endpoint lags while blocks spread',
+      },
+    ])
+    expect(warningsOf({ block_time: '250ms', thresholds: { lag_blocks: 8 } })).toEqual([])
+    expect(warningsOf({ block_time: '1s' })).toEqual([])
+    expect(warningsOf({})).toEqual([])
+  })
+
   test('the path of a chain in the URL of an avalanche endpoint is said, unless it gets no other path', () => {
     const warningsOf = (own: object) =>
       valid(configFromObject(minimal({ network: { family: 'avalanche' }, own }), '/', {})).warnings
