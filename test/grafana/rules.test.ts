@@ -7,6 +7,7 @@ import { grafanaRules } from '../../grafana/grafana-rules.ts'
 import { prometheusRules } from '../../grafana/prometheus-rules.ts'
 import { requirePackage } from '../support/system-package.ts'
 import { planRuleTests, promtool, type RuleTest } from './promtool.ts'
+import { documentedQueries } from './queries.ts'
 import { RULE_CASES, type RuleCase } from './rule-cases.ts'
 
 const hasPromtool = requirePackage('promtool', 'prometheus')
@@ -180,6 +181,20 @@ describe.skipIf(!hasPromtool)('Prometheus itself', () => {
   )
   test('a network with one good endpoint burns no budget', () => {
     expect(withOneGood()).toBe('SUCCESS')
+  })
+
+  const burning = RULE_CASES.filter(({ alert }) => alert.includes('Burn')).map((one) => {
+    const [query] = documentedQueries().filter(({ place }) => place.endsWith(`/${one.alert}.md`))
+    const expr = `(${query?.expr.replaceAll('NETWORK', 'avalanche')}) < bool 1`
+    const shown = { expr, eval_time: ILL, exp_samples: [{ labels: '{network="avalanche"}', value: 1 }] }
+    const { tests, ...test } = ruleTest(one, [])
+    return {
+      ...one,
+      said: planned({ ...test, tests: tests.map((series) => ({ ...series, promql_expr_test: [shown] })) }),
+    }
+  })
+  test.each(burning)('the runbook of $alert has a query that shows the bad time', ({ said }) => {
+    expect(said()).toBe('SUCCESS')
   })
 
   const held = ['HeartlineNodeSyncing', 'HeartlineConsensusSyncing', 'HeartlineConsensusDown'].flatMap((alert) =>
