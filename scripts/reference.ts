@@ -3,6 +3,7 @@ import { fileURLToPath } from 'node:url'
 import { z } from 'zod'
 import { ConfigFile } from '../src/config/schema.ts'
 import { FAILURE_KINDS } from '../src/core/failure.ts'
+import { CONDITION_CODES, STATES } from '../src/core/verdict/condition.ts'
 import { METRICS, type MetricRow, PREFIX, PROBE_METRICS } from '../src/metrics/registry.ts'
 
 /** Writes the generated parts of `docs/configuration.md` and `docs/metrics.md`: `npm run docs`. */
@@ -37,17 +38,17 @@ Prometheus does; with gzip if the client accepts it. Both formats have the same 
   Another value makes new series, so choose labels that rarely change. The rules of \`grafana/\` do not compare these labels.
 - When an endpoint is removed from the configuration, its series are gone at the next scrape.
 - Counters exist from 0 on, except four with too many combinations of labels: \`heartline_check_failures_total\` (${FAILURE_KINDS.length} reasons for each
-  check: ${2 * FAILURE_KINDS.length} more series for an endpoint that has 45), \`heartline_gateway_requests_total\`, \`heartline_gateway_attempts_total\` and
+  check: ${2 * FAILURE_KINDS.length} more series for an endpoint that has 56), \`heartline_gateway_requests_total\`, \`heartline_gateway_attempts_total\` and
   \`heartline_http_requests_total\`. Their series appear with the first event, which \`increase\` does not count. With
   \`x\` for such a counter, \`(x unless x offset 15m) or increase(x[15m])\` does.
 - Histograms have the buckets 5, 10, 25, 50, 100, 250 and 500 ms, 1, 2.5, 5 and 10 s; those of the gateway have finer ones.
 - Concurrent scrapes share one rendering: they have the same values. The lines of \`heartline_endpoint_state\` and
-  \`heartline_endpoint_condition\` become text only while they are sent. With 10,000 endpoints a scrape has 44 MB, takes 2 to 6 s on a slow
+  \`heartline_endpoint_condition\` become text only while they are sent. With 10,000 endpoints a scrape has 54 MB, takes 2 to 6 s on a slow
   machine and, compressed, 25 MiB of memory ([bench/README.md](../bench/README.md)): leave room for it in \`scrape_timeout\`.
 - In a cluster, each member has the verdicts, heights and node reports of all endpoints. The latest results of checks (\`heartline_check_…\`
   gauges) are only at the member that polls the network, and counters are those of one member: sum them.
 
-An endpoint of an avalanche node with six checks of its own has 45 series. 18 of them are the states and conditions, of which one or two
+An endpoint of an avalanche node with six checks of its own has 56 series. ${STATES.length + CONDITION_CODES.length} of them are the states and conditions, of which one or two
 are 1; \`metrics.sparse: true\` leaves out those that are 0. The rules and dashboards of \`grafana/\` work with both forms. Check your own
 queries first: \`== 1\` and \`unless … == 1\` work with both; \`== 0\`, arithmetic and averages over time need a 0 for the missing series:
 \`heartline_endpoint_condition{condition="lagging"} or on (network, endpoint) 0 * heartline_endpoint_up\`.

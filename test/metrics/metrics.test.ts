@@ -1,5 +1,6 @@
 import { execFileSync, spawnSync } from 'node:child_process'
 import { describe, expect, test } from 'vitest'
+import { metricsReference } from '../../scripts/reference.ts'
 import type { NodeReport } from '../../src/core/poll-result.ts'
 import { SKIP_REASONS } from '../../src/core/poll-result.ts'
 import { REJECTION_REASONS, RETRY_REASONS } from '../../src/core/routing/request-outcome.ts'
@@ -95,6 +96,22 @@ describe('a healthy endpoint', () => {
     expect(text).toContain(`heartline_node_healthy{${OWN}} 1\n`)
     expect(text).toContain('heartline_network_block_height{network="avalanche",shard=""} 1000\n')
     expect(text).toContain('heartline_network_endpoints{network="avalanche",state="up"} 2\n')
+  })
+
+  test('has as many series as docs/metrics.md says, also of those that metrics.sparse leaves out', async () => {
+    const names = ['P', 'X', 'C', 'bootstrapped', 'network', 'router']
+    const { metrics, world, clock } = setUp()
+    const report = liveness(clock.now(), { checks: names.map((name) => nodeCheck(name)) })
+    await world.pollAll({ clockSkewMs: 120, liveness: good(report) })
+
+    const ofOwn = (await metrics.render()).split('\n').filter((line) => line.includes(OWN))
+    const ofStates = ofOwn.filter((line) => /^heartline_endpoint_(state|condition)\{/.test(line))
+    const page = metricsReference()
+
+    expect(page).toContain(
+      `with six checks of its own has ${ofOwn.length} series. ${ofStates.length} of them are the states`,
+    )
+    expect(page).toContain(`more series for an endpoint that has ${ofOwn.length})`)
   })
 
   test('that another daemon polls keeps what it reports about itself, and has no results of our checks', async () => {
