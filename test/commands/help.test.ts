@@ -49,6 +49,17 @@ test('help documents every exit status that exists, and no other', () => {
   expect(told).toEqual(known)
 })
 
+test('the help of heartline names each command that exits with 1 or 2', () => {
+  const commands = Object.entries(HELP).map(([name, page]) => [name === 'test' ? 'notify test' : name, page] as const)
+  const ones = commands.filter(([name]) => name !== 'heartline' && name !== 'notify')
+  for (const status of ['1', '2']) {
+    const [, means = ''] = HELP.heartline.exit.find(([of]) => of.split(', ').includes(status)) ?? []
+    const exiting = ones.filter(([, { exit }]) => exit.some(([of]) => of === status))
+
+    expect(exiting.filter(([name]) => !means.includes(name))).toEqual([])
+  }
+})
+
 test.each(Object.entries(HELP))('the examples of %s are calls that are understood', async (_name, { examples }) => {
   for (const [example] of examples) {
     const [call] = heartlineCalls(example)
