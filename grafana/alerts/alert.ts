@@ -6,6 +6,8 @@ export interface Alert {
   readonly name: `Heartline${string}`
   /** What is affected. An `endpoint` alert is about one node, and is silenced by what explains it. */
   readonly scope: 'endpoint' | 'network' | 'gateway' | 'heartline'
+  /** What the page shows of its cause, if that is elsewhere than what its scope says. */
+  readonly leadsTo?: keyof typeof PAGES
   readonly severity: 'critical' | 'warning'
   /** PromQL for the number in the description. A firing value is never 0, because Grafana treats 0 as normal. */
   readonly number: string
@@ -75,10 +77,10 @@ function indented(text: string): string {
  * has too. `npm run grafana -- --page URL` sets the address at which readers reach it, `--runbooks URL` that of other runbooks.
  */
 export function linksOf(
-  { name, scope }: Pick<Alert, 'name' | 'scope'>,
+  { name, scope, leadsTo = scope }: Pick<Alert, 'name' | 'scope' | 'leadsTo'>,
   { page = 'http://127.0.0.1:9780', runbooks = `${trimmed(page)}/runbooks` }: Addresses = {},
 ): { readonly page_url: string; readonly runbook_url: string } {
-  return { page_url: trimmed(page) + PAGES[scope], runbook_url: `${trimmed(runbooks)}/${name}` }
+  return { page_url: trimmed(page) + PAGES[leadsTo], runbook_url: `${trimmed(runbooks)}/${name}` }
 }
 
 export interface Addresses {
@@ -86,11 +88,12 @@ export interface Addresses {
   readonly runbooks?: string | undefined
 }
 
-const PAGES: Readonly<Record<Alert['scope'], string>> = {
+const PAGES: Readonly<Record<Alert['scope'] | 'notifications', string>> = {
   endpoint: '/endpoints/{{ $labels.network }}/{{ $labels.endpoint }}',
   network: '/networks/{{ $labels.network }}',
   gateway: '/gateway',
   heartline: '/observer',
+  notifications: '/notifications',
 }
 
 function trimmed(url: string): string {

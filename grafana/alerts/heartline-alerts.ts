@@ -31,6 +31,7 @@ export const heartlineAlerts: Alerts = ({ hold, window }) => [
   }),
   of({
     name: 'HeartlineChecksStale',
+    leadsTo: 'endpoint',
     severity: 'warning',
     number: [
       `(time() - max by (${OF_ENDPOINT}) (heartline_check_last_run_timestamp_seconds))`,
@@ -96,6 +97,7 @@ export const heartlineAlerts: Alerts = ({ hold, window }) => [
   }),
   of({
     name: 'HeartlineNotificationsFailing',
+    leadsTo: 'notifications',
     severity: 'warning',
     number: [
       `(heartline_notification_oldest_seconds > bool ${THRESHOLDS.notificationWaitSeconds}) * heartline_notification_queue`,

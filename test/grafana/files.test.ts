@@ -53,3 +53,16 @@ test.each(alerts)('$name leads to a view of the page', (alert) => {
   expect(url).not.toMatch(/undefined/)
   expect(routeOf(new URL(url.replaceAll(/\{\{ \$labels\.(network|endpoint) \}\}/g, '$1')).pathname)).not.toBeNull()
 })
+
+test.each(alerts.filter(({ scope, summary }) => scope !== 'gateway' && summary.includes('$labels.endpoint')))(
+  '$name is about an endpoint, and leads to it',
+  (alert) => {
+    expect(linksOf(alert).page_url).toMatch(/\/endpoints\/\{\{ \$labels\.network \}\}\/\{\{ \$labels\.endpoint \}\}$/)
+  },
+)
+
+test('the alert about notifications leads to their page', () => {
+  const alert = alerts.find(({ name }) => name === 'HeartlineNotificationsFailing')
+
+  expect(linksOf(alert ?? expect.fail('it exists')).page_url).toBe('http://127.0.0.1:9780/notifications')
+})
