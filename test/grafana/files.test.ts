@@ -4,6 +4,7 @@ import { expect, test } from 'vitest'
 import { type Addresses, linksOf } from '../../grafana/alerts/alert.ts'
 import { alertGroups } from '../../grafana/alerts/alerts.ts'
 import { generatedFiles } from '../../grafana/files.ts'
+import { RUNBOOK_OF } from '../../src/core/verdict/runbook.ts'
 import { routeOf } from '../../web/views/route.ts'
 import { checkout } from '../support/project.ts'
 
@@ -22,6 +23,15 @@ test.each(alerts)('$name has a runbook with meaning, checks and actions', ({ nam
   const headings = [...readFileSync(file, 'utf8').matchAll(/^#+ (.*)$/gm)].map(([, heading]) => heading)
   expect(headings).toEqual([name, 'What it means', 'How to check', 'What to do'])
 })
+
+test.each(['unreachable', 'bad-answer', 'rate-limited', 'no-evidence'] as const)(
+  'the runbook of %s, which has no alert of its own, says what to do about it',
+  (condition) => {
+    const file = join(checkout, 'docs/runbooks', `${RUNBOOK_OF[condition]}.md`)
+
+    expect(readFileSync(file, 'utf8').split('## What to do')[1]).toContain(`\`${condition}\``)
+  },
+)
 
 test('the list of runbooks is complete', () => {
   const list = readFileSync(join(checkout, 'docs/runbooks/README.md'), 'utf8')

@@ -16,7 +16,7 @@ export const RUNBOOK_OF: Readonly<Record<ConditionCode | 'halted', string>> = {
   'consensus-syncing': 'HeartlineConsensusSyncing',
   'consensus-down': 'HeartlineConsensusDown',
   slow: 'HeartlineEndpointSlow',
-  'rate-limited': 'HeartlineEndpointSlow',
+  'rate-limited': 'HeartlineChecksStale',
   partial: 'HeartlinePlacesDisagree',
   'clock-skewed': 'HeartlineClockSkew',
   'no-evidence': 'HeartlineNodeUnhealthy',
