@@ -157,8 +157,8 @@ export function createCluster(deps: ClusterDeps): Cluster {
     pollToken: (network) => leases.token('poll', vantage, network),
     keeperToken: (network) => leases.token('keep', '', network),
     mayKeep: (network) => leases.mayWrite('keep', '', network),
-    get hasRead() {
-      return exchange.hasRead && view.members.length > 0
+    get hasBegun() {
+      return exchange.hasRead && view.members.length > 0 && votes.areAllPolled(polledSince, clock.now())
     },
     heardMsAgo: exchange.heardMsAgo,
     hearsOthers: exchange.hearsOthers,
@@ -182,8 +182,8 @@ export interface Cluster {
   keeperToken(network: string): number | null
   /** Whether no other member can have claimed that lease yet, by the clocks of this machine. */
   mayKeep(network: string): boolean
-  /** Whether the votes of the others, and their leases, were read once. */
-  readonly hasRead: boolean
+  /** Whether the votes of the others, and their leases, were read, and this vantage has polled every network. */
+  readonly hasBegun: boolean
   /** How long ago the votes that are known were asked for: later, the others may have said something else. */
   heardMsAgo(): number
   /** Whether that was just now, and the database has answered since. */

@@ -38,6 +38,11 @@ export function createVotes({ self, local, shown, standingOf, onMerged }: VotesD
     local.putStanding(standing, standingDiffers(before, standing))
   }
 
+  /** Whether no vote of our vantage on this network holds any more. */
+  function isStale(network: string, now: UnixMs): boolean {
+    return networks.get(network)?.isStale(now) !== false
+  }
+
   return {
     /**
      * Replaces all networks; votes on those that stay are kept, and put on the local board again. The next `merge` shows
@@ -102,8 +107,16 @@ export function createVotes({ self, local, shown, standingOf, onMerged }: VotesD
       for (const { network, endpoint } of votes) networks.get(network)?.putBack(endpoint)
     },
 
-    /** Whether no vote of our vantage on this network holds any more. */
-    isStale: (network: string, now: UnixMs): boolean => networks.get(network)?.isStale(now) !== false,
+    isStale,
+
+    /** Whether our vantage has polled every network, and this member every endpoint of those that it polls `since` then. */
+    areAllPolled(since: ReadonlyMap<string, UnixMs>, now: UnixMs): boolean {
+      return [...networks.keys()].every((name) => {
+        const from = since.get(name)
+        if (from === undefined) return !isStale(name, now)
+        return local.network(name)?.endpoints.every(({ health }) => (health.lastPolledAt ?? 0) >= from) === true
+      })
+    },
   }
 }
 

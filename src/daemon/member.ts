@@ -28,6 +28,7 @@ export function createMember({ config, settings, clock: ownClock }: MemberDeps):
   const id = `${host}-${randomBytes(4).toString('hex')}`
   let networks = config.networks
   let joined: Joined | null = null
+  let hasBegun = false
   const stopping = new AbortController()
 
   function configure({ cluster, keeper }: Joined): void {
@@ -94,7 +95,8 @@ export function createMember({ config, settings, clock: ownClock }: MemberDeps):
     },
 
     get isReady() {
-      return joined?.cluster.hasRead === true
+      hasBegun ||= joined?.cluster.hasBegun === true
+      return hasBegun
     },
 
     get runsJobs() {

@@ -49,7 +49,7 @@ export interface Role {
   configure(config: Config): void
   /** Resolves when this daemon does its part; never rejects. */
   start(): Promise<void>
-  /** Whether everything on `shown` that others know is there. */
+  /** Whether everything on `shown` that others know is there, and what this daemon's place sees on `local`. */
   readonly isReady: boolean
   /** Whether this daemon runs the jobs of the store. */
   readonly runsJobs: boolean

@@ -8,6 +8,7 @@ import {
   NAMES,
   openCluster,
   placesOf,
+  pollsOf,
   startMember,
   stateOf,
   VANTAGES,
@@ -46,6 +47,16 @@ test.skipIf(skip)(
     for (const member of members) expect(await incidentsOf(member)).toMatchObject([{ id: partial?.id }])
   },
 )
+
+test.skipIf(skip)('the first member of a place is ready after it has polled every endpoint, not before', async () => {
+  const url = await server().createDatabase()
+  await startMember({ url, vantage: 'nyc1', nodes: nodes() })
+  for (const name of NAMES) nodes().of('fra1', name).inject({ kind: 'slow', delayMs: 500 })
+
+  const ready = await startMember({ url, vantage: 'fra1', nodes: nodes() })
+
+  expect(await pollsOf(ready)).toBeGreaterThanOrEqual(NAMES.length)
+})
 
 test.skipIf(skip)('a place that is the first to vote decides nothing: what it alone sees is never down', async () => {
   const url = await server().createDatabase()
