@@ -75,6 +75,12 @@ export function readsBlock(request: UpstreamRequest): boolean {
   return name === 'eth_getBlockByNumber' || name === 'block_by_nonce'
 }
 
+/** The tag of a block that is `null`: a node lacks it, although others have shown it. Nodes differ in `pending`. */
+export function tagOfNull(request: UpstreamRequest, reply: NodeReply): HeightTag | null {
+  if (reply.kind !== 'result' || !isNull(reply.result) || !readsBlock(request)) return null
+  return (/"(latest|safe|finalized)"/.exec(request.call?.params ?? '')?.[1] ?? null) as HeightTag | null
+}
+
 export function highestOf(a: number | null, b: number | null): number | null {
   return a === null || b === null ? (a ?? b) : Math.max(a, b)
 }

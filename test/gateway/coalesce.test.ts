@@ -358,6 +358,18 @@ describe('the newest block', () => {
     expect(tips.get('other', 'ethereum', null, 'latest')).toBe(10)
   })
 
+  test('that is null is not shared with a caller that has seen one', async () => {
+    const { ask, asked, answer } = scene()
+    const call = { id: '1', isNotification: false, method: 'eth_getBlockByNumber', params: '["latest",false]' }
+    const [first, seen] = [latest({ call }), latest({ call, caller: 'another', minHeight: 7 })].map(ask)
+
+    await answer(resultOf('null'))
+    await answer(BLOCK(7))
+
+    expect([await first, await seen].map((reply) => textOf(reply as Reply))).toEqual(['null', '{"number":"0x7"}'])
+    expect(asked).toHaveLength(2)
+  })
+
   test('that is a lie binds no follower, as it does not bind the leader', async () => {
     const { ask, answer, tips } = scene()
     const answers = [ask(latest()), ask(latest({ caller: 'other' }))]

@@ -159,6 +159,25 @@ describe('while no endpoint has the height that a caller has seen', () => {
     expect(retryAfterMs(reply)).toBe(1000)
   })
 
+  test('a null newest block is not passed on: one that was below has it by now, or the last answer is repeated', async () => {
+    const a = await startBareNode(at(1002))
+    const b = await startBareNode(at(1001))
+    const { ask } = await setting({ a, b }, FALLBACK_B)
+    await ask(LATEST_BLOCK)
+    a.answering = ({ method }) => (method === 'eth_blockNumber' ? hex(1002) : null)
+
+    const repeated = await ask(LATEST_BLOCK)
+    b.answering = at(1002)
+    const fresh = await ask(LATEST_BLOCK)
+    b.answering = () => null
+    const unseen = await ask({ ...LATEST_BLOCK, caller: 'another' })
+
+    expect([repeated, fresh].map(textOf)).toEqual(['{"number":"0x3ea"}', '{"number":"0x3ea"}'])
+    expect([repeated, fresh].map(isStale)).toEqual([true, false])
+    expect(fresh.endpoint).toBe('b')
+    expect(textOf(unseen)).toBe('null')
+  })
+
   test('another caller, which has seen less, gets the lower block', async () => {
     const { ask } = await behind()
 
@@ -279,6 +298,23 @@ describe('while no endpoint has the height that a caller has seen', () => {
 
     expect(textOf(reply)).toBe('{"number":"0x3d0"}')
     expect(isStale(reply)).toBe(true)
+  })
+
+  test('a null finalized block after one is looked for at another endpoint, then the last one is repeated', async () => {
+    const a = await startBareNode(() => ({ number: '0x3d0' }))
+    const b = await startBareNode(() => ({ number: '0x3d0' }))
+    const { ask } = await setting({ a, b }, FALLBACK_B)
+    await ask(FINALIZED_BLOCK)
+    a.answering = () => null
+
+    const other = await ask(FINALIZED_BLOCK)
+    b.answering = () => null
+    const repeated = await ask(FINALIZED_BLOCK)
+    const unseen = await ask({ ...FINALIZED_BLOCK, caller: 'another' })
+
+    expect([other, repeated, unseen].map(textOf)).toEqual(['{"number":"0x3d0"}', '{"number":"0x3d0"}', 'null'])
+    expect([other, repeated].map(isStale)).toEqual([false, true])
+    expect(other.endpoint).toBe('b')
   })
 
   test('the pending block is not below the latest one that the caller has seen', async () => {

@@ -141,10 +141,10 @@ export class FailoverLoop {
     if (result.kind === 'error' && call !== null && operation.name !== 'alias' && lacksMethod(result)) {
       upstream.unsupportedMethods.add(call.method, this.#deps.clock.monotonic())
     }
-    const isAbsence = result.kind === 'error' || (result.kind === 'result' && result.isNull)
-    const step = nextStep(operation, result, isAbsence ? this.#heights.highestKnown() : null)
+    const isNull = result.kind === 'result' && result.isNull
+    const step = nextStep(operation, result, isNull || result.kind === 'error' ? this.#heights.highestKnown() : null)
     const checked = step === 'answer' && answer !== null ? this.#heights.check(answer) : null
-    const isBelow = step === 'absent' && this.#fallback.absences === 0 && this.#heights.isBelow(upstream)
+    const isBelow = step === 'absent' && this.#fallback.absences === 0 && this.#heights.isBelow(upstream, isNull)
     const isBehind = isBelow || checked?.verdict === 'too-low'
     const isTooHigh = checked?.verdict === 'too-high'
     this.#deps.onAttempt?.(upstream, operation.name, outcomeOf(attempted, step, isBehind, this.#request))

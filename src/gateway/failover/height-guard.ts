@@ -9,6 +9,7 @@ import {
   raiseByRepeat,
   readsBlock,
   readsLogs,
+  tagOfNull,
 } from '../caller-heights.ts'
 import { BEHIND_CALLER, type GatewayError } from '../errors.ts'
 import { chainOperationOf, type UpstreamRequest } from '../upstream-request.ts'
@@ -73,11 +74,16 @@ export class HeightGuard {
     return lowestAllowed(this.#deps.callerHeights, this.#request, this.#shard, 'latest')
   }
 
-  /** Whether an endpoint lacks a block that the caller has seen because it is below it. One that is not is believed. */
-  isBelow(upstream: Upstream): boolean {
+  /**
+   * Whether an endpoint lacks a block that the caller has seen because it is below it. One that is not is believed, but not
+   * that there is no newest block.
+   */
+  isBelow(upstream: Upstream, isNull: boolean): boolean {
     const { lowest } = this
-    if (lowest === null || this.#operation.need.kind !== 'height') return false
-    const isBelow = upstream.heights.of(this.#shard) < lowest
+    const { kind } = this.#operation.need
+    const isNewest = kind === 'latest' && isNull && readsBlock(this.#request)
+    if (lowest === null || (kind !== 'height' && !isNewest)) return false
+    const isBelow = isNewest || upstream.heights.of(this.#shard) < lowest
     this.tooLow = isBelow ? { tag: 'latest', fell: false } : null
     return isBelow
   }
@@ -86,6 +92,11 @@ export class HeightGuard {
   check({ reply, upstream, degraded }: NodeAnswer): CheckedHeight {
     const shown = answerHeight(this.#request, reply)
     if (shown === null) {
+      const missing = tagOfNull(this.#request, reply)
+      if (missing !== null && lowestAllowed(this.#deps.callerHeights, this.#request, this.#shard, missing) !== null) {
+        this.tooLow = { tag: missing, fell: false }
+        return TOO_LOW
+      }
       if (reply.kind !== 'result') return NO_HEIGHT
       return { verdict: 'shown', height: null, stateHeight: this.#sawState(upstream) }
     }
