@@ -354,7 +354,7 @@ describe('slow callers', () => {
         if (at % 4 === 1 && socket.writable) socket.write(' ')
         else if (at % 4 > 1 && socket.writable) socket.write(`x-${at}: a\r\n`)
       })
-    }, 1000)
+    }, 2000)
 
     const progress = { over: false }
     const all = Promise.all(drips).then(() => {
