@@ -65,6 +65,20 @@ export function rateLimitOf(outcome: Outcome<unknown>): Extract<Failure, { kind:
   return !outcome.ok && outcome.failure.kind === 'rate-limited' ? outcome.failure : null
 }
 
+/** What the node gave no usable answer to: its liveness, and the heads of single shards. */
+export function unansweredQuestions({ liveness, heads }: PollResult): readonly string[] {
+  if (liveness?.ok !== false && heads.every(({ outcome }) => outcome.ok)) return NOTHING
+  const failed = heads.filter(({ outcome }) => isUnanswered(outcome)).map(({ shard }) => `head ${shard ?? ''}`.trim())
+  return liveness !== null && isUnanswered(liveness) ? ['liveness', ...failed] : failed
+}
+
+function isUnanswered(outcome: Outcome<unknown>): boolean {
+  const condition = outcome.ok ? null : FAILURES[outcome.failure.kind].condition
+  return condition === 'unreachable' || condition === 'bad-answer'
+}
+
+const NOTHING: readonly never[] = Object.freeze([])
+
 /** Whether the host was reached by at least one check. */
 export function isAnswered(result: PollResult): boolean {
   return outcomesOf(result).some((outcome) => reachOf(outcome) === 'yes')

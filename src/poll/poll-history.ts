@@ -153,7 +153,13 @@ const Saved = z.object({
     verdict: z.enum(VERDICTS).nullable(),
     since: Time,
     badSince: Time.optional(),
-    recent: z.array(z.object({ at: Time, verdict: z.enum(VERDICTS) })),
+    recent: z.array(
+      z.object({
+        at: Time,
+        verdict: z.enum(VERDICTS),
+        failed: z.object({ questions: z.array(z.string()), otherwise: z.enum(VERDICTS) }).optional(),
+      }),
+    ),
     traces: z.array(
       z.object({
         finding: Finding,
@@ -236,7 +242,7 @@ function confirmsTheSame(a: SavedEndpoint['streaks'], b: SavedEndpoint['streaks'
   if (a === b) return true
   if (a.verdict !== b.verdict || a.traces.length !== b.traces.length || a.recent.length !== b.recent.length)
     return false
-  if (!a.recent.every((poll, at) => poll.verdict === b.recent[at]?.verdict)) return false
+  if (!a.recent.every((poll, at) => isSamePoll(poll, b.recent[at]))) return false
   return a.traces.every((trace, at) => {
     const other = b.traces[at]
     return (
@@ -247,4 +253,11 @@ function confirmsTheSame(a: SavedEndpoint['streaks'], b: SavedEndpoint['streaks'
       trace.confirmed === other.confirmed
     )
   })
+}
+
+type RecentPoll = SavedEndpoint['streaks']['recent'][number]
+
+function isSamePoll({ verdict, failed }: RecentPoll, other: RecentPoll | undefined): boolean {
+  if (verdict !== other?.verdict || failed?.otherwise !== other.failed?.otherwise) return false
+  return failed?.questions.join() === other.failed?.questions.join()
 }

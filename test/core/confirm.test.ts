@@ -109,6 +109,65 @@ describe('confirming', () => {
   })
 })
 
+describe('questions that fail', () => {
+  /** Polls, each with the questions that failed in it, beside other findings. */
+  function asked(polls: readonly (readonly [questions: readonly string[], ...others: Finding[]])[], patience = TWICE) {
+    return polls.reduce<ConfirmationState>(
+      (state, [questions, ...others], at) =>
+        confirm(state, [...(questions.length > 0 ? [DOWN] : []), ...others], (at + 1) * 1000, patience, questions),
+      unconfirmed(0),
+    )
+  }
+
+  test('do not confirm each other', () => {
+    const state = asked([[[]], [['head 0']], [['head 1']], [['liveness']], [['head 0', 'head 2']]])
+
+    expect(state).toMatchObject({ verdict: 'up', since: 1000 })
+    expect(codes(state)).toEqual([])
+  })
+
+  test('confirm when one of them fails again, dated back to its first failure in a row', () => {
+    const state = asked([[[]], [['head 0']], [['head 1']], [['head 0', 'head 1', 'liveness']]])
+
+    expect(state).toMatchObject({ verdict: 'down', since: 3000 })
+    expect(conditionsOf(state)).toEqual([{ ...DOWN, since: 3000 }])
+  })
+
+  test('must have one in common in as many polls as it takes', () => {
+    const thrice = { failAfter: 3, recoverAfter: 2 }
+
+    expect(asked([[[]], [['a']], [['a', 'b']], [['b']]], thrice).verdict).toBe('up')
+    const state = asked([[[]], [['a']], [['a', 'b']], [['b']], [['b']]], thrice)
+    expect(state).toMatchObject({ verdict: 'down', since: 3000 })
+    expect(conditionsOf(state)).toEqual([{ ...DOWN, since: 3000 }])
+  })
+
+  test('leave the verdict to what else these polls found', () => {
+    const state = asked([[[]], [['head 0'], LAGGING], [['head 1'], LAGGING]])
+
+    expect(state).toMatchObject({ verdict: 'degraded', since: 2000 })
+    expect(codes(state)).toEqual(['lagging'])
+    expect(asked([[[]], [['head 0'], LAGGING], [['head 1'], SKEWED]]).verdict).toBe('up')
+  })
+
+  test('count together with what is as bad for another reason', () => {
+    const unhealthy = finding('unhealthy', 'down')
+    const state = asked([[[]], [['head 0']], [['head 1'], unhealthy]])
+
+    expect(state).toMatchObject({ verdict: 'down', since: 2000 })
+  })
+
+  test('keep an endpoint down that has not recovered', () => {
+    const state = asked([[[]], [['head 0']], [['head 0']], [[]], [['head 1']], [['liveness']]])
+
+    expect(state).toMatchObject({ verdict: 'down', since: 2000 })
+    expect(asked([[[]], [['head 0']], [['head 0']], [['head 1']], [[]], [[]]])).toMatchObject({
+      verdict: 'up',
+      since: 5000,
+    })
+  })
+})
+
 describe('for any run of polls', () => {
   const anyFindings = fc.subarray([DOWN, BAD, SLOW, LAGGING, SKEWED])
   const anyPatience = fc.record({

@@ -5,6 +5,7 @@ import type { Network } from '../../src/core/network.ts'
 import type { PollResult } from '../../src/core/poll-result.ts'
 import { stateAt } from '../../src/core/verdict/health.ts'
 import { createNetworkView, type NetworkView } from '../../src/core/verdict/network-view.ts'
+import { readSaved } from '../../src/poll/poll-history.ts'
 import { bad, endpoint, good, head, liveness, network, nodeCheck, pollResult, THRESHOLDS } from '../support/network.ts'
 
 const START = Date.UTC(2026, 0, 1)
@@ -314,6 +315,34 @@ describe('the rest of the rules', () => {
     const message = (name: string) => told.view.health(name)?.conditions[0]?.message
     expect(message('b')).toBe('shard 1: connection refused')
     expect(message('c')).toBe('connection refused')
+  })
+
+  test('requests lost on different shards are not one failure, also over a restart', () => {
+    const shards = [0, 1, 4_294_967_295]
+    const told = story(THREE, { family: 'multiversx' }, { family: 'multiversx', shards })
+    const losing =
+      (...lost: readonly (number | 'liveness')[]): Answer =>
+      (height, at) => ({
+        heads: shards.map((shard) => ({
+          shard,
+          outcome: lost.includes(shard) ? bad({ kind: 'reset' }) : good(head(height, at)),
+        })),
+        liveness: lost.includes('liveness') ? bad({ kind: 'timeout', afterMs: 5000 }) : good(liveness(at - 1000)),
+      })
+    told.poll(2, { a: losing(), b: losing(), c: losing() })
+
+    for (const lost of [losing(0), losing(1), losing('liveness'), losing(0, 4_294_967_295)]) {
+      told.poll(1, { a: losing(), b: losing(), c: lost })
+      expect([told.state('c'), told.codes('c')]).toEqual(['up', []])
+    }
+    const again = createNetworkView(network(), [endpoint('c', { shards })], told.now())
+    again.restore('c', readSaved(JSON.parse(JSON.stringify(told.view.snapshot('c'))))!, told.now())
+    const poll = (lost: Answer, at: number) =>
+      again.judge(pollResult(endpoint('c', { shards }), at, lost(1000, at, endpoint('c'))), at)
+    poll(losing(1), told.now() + INTERVAL)
+    expect(stateAt(again.health('c')!, told.now() + INTERVAL)).toBe('up')
+    poll(losing(1), told.now() + 2 * INTERVAL)
+    expect(again.health('c')).toMatchObject({ verdict: 'down', since: told.now() + INTERVAL })
   })
 
   test('bad polls before and after a long pause are not consecutive', () => {

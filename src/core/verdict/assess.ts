@@ -1,5 +1,5 @@
 import type { Shard, Thresholds } from '../network.ts'
-import { type Outcome, type PollResult, rateLimitOf } from '../poll-result.ts'
+import { type Outcome, type PollResult, rateLimitOf, unansweredQuestions } from '../poll-result.ts'
 import type { UnixMs } from '../time.ts'
 import { type ConditionCode, type Finding, isRelative, severity } from './condition.ts'
 import { conditionsOf, confirm, confirmedNow, confirmedOnly } from './confirm.ts'
@@ -27,7 +27,7 @@ export function assess(
   const options = { thresholds, now, timed, isComparable, livenessLimited, earlier }
   const findings = findingsOf(result, liveness, standings, options)
   const mayLag = !isComparable && standings.some(({ lagging }) => lagging)
-  const confirmed = confirm(previous.confirmation, findings, startedAt, thresholds)
+  const confirmed = confirm(previous.confirmation, findings, startedAt, thresholds, unansweredQuestions(result))
   // Not called up before it can be compared.
   const isEarly = mayLag && previous.verdict === null && confirmed.verdict === 'up'
   const confirmation = isEarly ? { ...confirmed, verdict: null, since: previous.since } : confirmed

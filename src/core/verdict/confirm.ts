@@ -5,20 +5,20 @@ import { best, type Condition, type ConditionCode, type Finding, severity, type 
 /**
  * Adds one poll's findings. The verdict worsens after `failAfter` consecutive worse polls, to the least bad of them,
  * and improves after `recoverAfter` better ones, to the worst of them, dated back to the first of them. An endpoint
- * without a verdict is up at its first good poll.
+ * without a verdict is up at its first good poll. `unanswered`: the questions of this poll that failed.
  */
 export function confirm(
   previous: ConfirmationState,
   findings: readonly Finding[],
   at: UnixMs,
   thresholds: ConfirmationThresholds,
+  unanswered: readonly string[] = NONE,
 ): ConfirmationState {
   const keep = Math.max(thresholds.failAfter, thresholds.recoverAfter)
   if (findings.length === 0 && isUneventful(previous, keep)) return previous
-  const poll = { at, verdict: worst(findings.map((finding) => finding.verdict)) }
-  const recent = [...previous.recent, poll].slice(-keep)
+  const recent = [...previous.recent, pollOf(findings, at, unanswered)].slice(-keep)
   const { verdict, since } = nextVerdict(previous, recent, thresholds)
-  const traces = nextTraces(previous.traces, findings, at, verdict, thresholds)
+  const traces = nextTraces(previous.traces, findings, recent, verdict, thresholds)
   if (verdict === null || verdict === 'up') return { verdict, since, recent, traces }
   const wasBad = previous.verdict !== null && previous.verdict !== 'up'
   return { verdict, since, badSince: wasBad ? (previous.badSince ?? previous.since) : since, recent, traces }
@@ -45,8 +45,15 @@ export interface ConfirmationState {
   /** First poll since which the verdict has not been `up`; absent while it is. */
   readonly badSince?: UnixMs | undefined
   /** The verdicts of the latest polls, as many as a decision needs; newest last. */
-  readonly recent: readonly { readonly at: UnixMs; readonly verdict: Verdict }[]
+  readonly recent: readonly RecentPoll[]
   readonly traces: readonly Trace[]
+}
+
+interface RecentPoll {
+  readonly at: UnixMs
+  readonly verdict: Verdict
+  /** Set if only questions that failed give this verdict: which, and the verdict without them. */
+  readonly failed?: { readonly questions: readonly string[]; readonly otherwise: Verdict } | undefined
 }
 
 export function unconfirmed(at: UnixMs): ConfirmationState {
@@ -60,6 +67,31 @@ function isUneventful({ verdict, recent, traces }: ConfirmationState, keep: numb
   )
 }
 
+/** The conditions of questions that failed. */
+const OF_QUESTIONS: ReadonlySet<ConditionCode> = new Set(['unreachable', 'bad-answer'])
+
+function pollOf(findings: readonly Finding[], at: UnixMs, questions: readonly string[]): RecentPoll {
+  const verdict = worst(findings.map((finding) => finding.verdict))
+  if (questions.length === 0) return { at, verdict }
+  const others = findings.filter(({ code }) => !OF_QUESTIONS.has(code))
+  const otherwise = worst(others.map((finding) => finding.verdict))
+  return otherwise === verdict ? { at, verdict } : { at, verdict, failed: { questions, otherwise } }
+}
+
+/**
+ * Whether these polls failed, but no question in all of them. The more questions a poll asks, the more often requests that
+ * are lost at random hit two polls in a row; a node or shard that is down fails the same question again.
+ */
+function areUnrelated(polls: readonly RecentPoll[]): boolean {
+  const [first, ...others] = polls.flatMap(({ failed }) => (failed === undefined ? [] : [failed.questions]))
+  return first?.some((question) => others.every((questions) => questions.includes(question))) === false
+}
+
+function leastBadOf(polls: readonly RecentPoll[]): Verdict {
+  const unrelated = areUnrelated(polls)
+  return best(polls.map(({ verdict, failed }) => (unrelated ? (failed?.otherwise ?? verdict) : verdict)))
+}
+
 function nextVerdict(
   previous: ConfirmationState,
   recent: ConfirmationState['recent'],
@@ -70,7 +102,7 @@ function nextVerdict(
   if (held === null && latest?.verdict === 'up') return { verdict: 'up', since: latest.at }
 
   const lastBad = recent.slice(-failAfter)
-  const leastBad = best(lastBad.map((poll) => poll.verdict))
+  const leastBad = leastBadOf(lastBad)
   if (lastBad.length === failAfter && severity(leastBad) > (held === null ? 0 : severity(held))) {
     return { verdict: leastBad, since: lastBad[0]?.at ?? previous.since }
   }
@@ -87,23 +119,30 @@ function nextVerdict(
 function nextTraces(
   previous: readonly Trace[],
   findings: readonly Finding[],
-  at: UnixMs,
+  recent: ConfirmationState['recent'],
   verdict: Verdict | null,
   { failAfter, recoverAfter }: ConfirmationThresholds,
 ): readonly Trace[] {
   if (previous.length === 0 && findings.length === 0) return previous
+  const at = recent.at(-1)?.at ?? 0
+  const lastBad = recent.slice(-failAfter)
+  const unrelated = areUnrelated(lastBad)
   const before = new Map<ConditionCode, Trace>(previous.map((trace) => [trace.finding.code, trace]))
   const traces: Trace[] = findings.map((finding) => {
     const trace = before.get(finding.code)
     before.delete(finding.code)
     const continues = trace !== undefined && (trace.confirmed || trace.missed === 0)
     const seen = trace !== undefined && trace.missed === 0 ? Math.min(trace.seen + 1, failAfter) : 1
+    const wasConfirmed = continues && trace.confirmed
+    const isConfirmed = seen >= failAfter && !(unrelated && OF_QUESTIONS.has(finding.code))
+    const since = continues ? trace.since : at
     return {
       finding,
-      since: continues ? trace.since : at,
+      // Failures of other questions before these do not belong to them.
+      since: isConfirmed && !wasConfirmed ? Math.max(since, lastBad[0]?.at ?? at) : since,
       seen,
       missed: 0,
-      confirmed: (continues && trace.confirmed) || seen >= failAfter,
+      confirmed: wasConfirmed || isConfirmed,
     }
   })
   for (const trace of before.values()) {
@@ -140,4 +179,4 @@ export function conditionsOf(state: ConfirmationState): readonly Condition[] {
     .sort((a, b) => severity(b.verdict) - severity(a.verdict) || a.since - b.since)
 }
 
-const NONE: readonly Condition[] = Object.freeze([])
+const NONE: readonly never[] = Object.freeze([])
