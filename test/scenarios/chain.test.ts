@@ -382,6 +382,19 @@ describe('an endpoint that does not advance', () => {
     expect(new Set(stage.open().map(({ endpoint }) => endpoint))).toEqual(new Set(['b', 'c']))
   })
 
+  test('two of five, polled more rarely than `stall`: they are stalled, and the network is halted only when it is', async () => {
+    const stage = stageOf(FIVE, { endpoint: { intervalMs: 5 * MINUTE } })
+    await stage.pass(HOUR)
+    for (const name of ['c', 'e']) stage.set(key(name), { stuckAt: stage.height('ethereum') })
+
+    await stage.pass(3 * HOUR)
+
+    expect(stage.incidents().filter(({ cause }) => cause === 'halted')).toEqual([])
+    expect(['c', 'e'].map((name) => stage.codes(key(name)).includes('stalled'))).toEqual([true, true])
+    stage.halt('ethereum', true)
+    await stage.until(() => stage.halted('ethereum'), 8 * MINUTE)
+  })
+
   test('all of them: the network is halted, once, and no endpoint is blamed for hours', async () => {
     const stage = stageOf(THREE)
     await stage.pass(5 * MINUTE)

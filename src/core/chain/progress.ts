@@ -21,10 +21,12 @@ export function createProgress({ reference, pace, answering, forked, options }: 
   let lastAdvanceAt = Number.NEGATIVE_INFINITY
   /** The endpoint that last passed the reference head at a plausible pace: all others may be stuck. */
   let leader: { readonly endpoint: string; readonly height: number; advancedAt: UnixMs } | null = null
-  /** The endpoint that answered last, when it did, and when another endpoint last did. */
-  let newestBy: string | null = null
+  /** When an endpoint last showed whether the chain advances. */
   let newestAt = Number.NEGATIVE_INFINITY
-  let otherAt = Number.NEGATIVE_INFINITY
+  /** The endpoints that have answered since the chain last advanced, and those of them that show that it stands. */
+  let sinceAdvance = Number.NEGATIVE_INFINITY
+  const asked = new Set<string>()
+  const standing = new Set<string>()
   /** When the chain was last seen to stand: a known halt lasts until a newer block, also while no endpoint answers. */
   let stoodAt = Number.NEGATIVE_INFINITY
   /** Heights of endpoints that were ahead by more blocks than fit between the timestamps, and have not gone back since. */
@@ -56,7 +58,23 @@ export function createProgress({ reference, pace, answering, forked, options }: 
     if (isPlausible) leader = { endpoint, height: head.height, advancedAt: at }
   }
 
+  function latestAdvance(now: UnixMs): UnixMs {
+    return Math.max(reference.current?.advancedAt ?? now, lastAdvanceAt)
+  }
+
+  function noteAsked(endpoint: string, at: UnixMs): void {
+    const latest = latestAdvance(at)
+    if (latest > sinceAdvance) {
+      sinceAdvance = latest
+      asked.clear()
+      standing.clear()
+    }
+    asked.add(endpoint)
+  }
+
   function forget(endpoint: string): void {
+    asked.delete(endpoint)
+    standing.delete(endpoint)
     if (leader?.endpoint === endpoint) leader = null
     impossible.delete(endpoint)
     wentBackAt.delete(endpoint)
@@ -75,7 +93,10 @@ export function createProgress({ reference, pace, answering, forked, options }: 
       { head, advancedAt }: Pick<SeenHead, 'head' | 'advancedAt'>,
       at: UnixMs,
     ): void {
-      if (forked(endpoint) !== null) return forget(endpoint)
+      const isForked = forked(endpoint) !== null
+      if (isForked) forget(endpoint)
+      noteAsked(endpoint, at)
+      if (isForked) return
       if (advanced) wentBackAt.delete(endpoint)
       else if (wentBack) wentBackAt.set(endpoint, at)
       if (isImpossible(endpoint, head)) return
@@ -83,10 +104,9 @@ export function createProgress({ reference, pace, answering, forked, options }: 
       if (advanced && behind >= 0) return
       const stoodSince = wentBackAt.get(endpoint) ?? advancedAt
       if (behind >= options.lagBlocks && at - stoodSince < options.stallMs) return
-      if (newestBy !== endpoint) otherAt = newestAt
-      newestBy = endpoint
       newestAt = at
       if (advanced) lastAdvanceAt = Math.max(lastAdvanceAt, at)
+      else standing.add(endpoint)
     },
 
     /** Call it after the reference head was updated. Detects an endpoint that advances while all others may be stuck. */
@@ -102,12 +122,13 @@ export function createProgress({ reference, pace, answering, forked, options }: 
 
     /** Since when no endpoint advances although endpoints answer; `null` if one does, or if this is unknown. */
     haltedSince(now: UnixMs): UnixMs | null {
-      const latest = Math.max(reference.current?.advancedAt ?? now, lastAdvanceAt)
+      const latest = latestAdvance(now)
       // Silence is not a halt: two endpoints must have answered without a new block, one of them after `stallMs`.
       const isReported = newestAt - latest >= options.stallMs
-      const byTwo = otherAt > latest && answering() >= 2
+      // Where polls are rarer than `stallMs`, those that were not asked since may have newer blocks.
+      const byMost = standing.size >= 2 && answering() >= 2 && standing.size > answering() - asked.size
       const isKnown = stoodAt >= latest && answering() >= 1
-      if (!isReported || !(byTwo || isKnown)) return null
+      if (!isReported || !(byMost || isKnown)) return null
       stoodAt = newestAt
       return latest
     },
@@ -132,7 +153,7 @@ export function createProgress({ reference, pace, answering, forked, options }: 
     shift(ms: number): void {
       lastAdvanceAt += ms
       newestAt += ms
-      otherAt += ms
+      sinceAdvance += ms
       stoodAt += ms
       for (const [endpoint, at] of wentBackAt) wentBackAt.set(endpoint, at + ms)
       if (leader !== null) leader.advancedAt += ms
