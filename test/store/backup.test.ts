@@ -62,6 +62,19 @@ describe('a backup', () => {
     expect(rowsIn(join(directory, 'copy.db'))).toBe(1500)
   })
 
+  test('that begins while another one writes the same file fails and leaves that one alone', async () => {
+    const directory = temporaryDirectory()
+    const path = join(directory, 'store.db')
+    const store = await filled(path, 100_000)
+
+    const both = await Promise.allSettled([1, 2].map(() => backupStore(path, join(directory, 'copy.db'))))
+
+    expect(rowsIn(join(directory, 'copy.db'))).toBe(100_000)
+    expect(both.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected'])
+    expect(readdirSync(directory).filter((name) => name.startsWith('copy'))).toEqual(['copy.db'])
+    expect(store.status().trouble).toBeNull()
+  })
+
   test('that fails leaves no file and reports the error', async () => {
     const directory = temporaryDirectory()
     const path = join(directory, 'store.db')
