@@ -1,26 +1,34 @@
 import { setImmediate } from 'node:timers/promises'
 import type { Clock } from '../clock.ts'
 import { endpointsOf, type Incident } from '../core/incident/incident.ts'
-import type { UnixMs } from '../core/time.ts'
+import { DAY_MS, type UnixMs } from '../core/time.ts'
 import type { Log } from '../log.ts'
 import { type IncidentLog, readIncident } from '../state/incident-log.ts'
 import { Unreadable } from '../store/reads.ts'
-import type { IncidentQuery, IncidentRecord, Store } from '../store/store.ts'
+import type { IncidentQuery, IncidentRecord, Store, StoreStatus } from '../store/store.ts'
 
 /** Reads incidents from the store, overridden by their newer states in memory. */
-export function createIncidentSource({ store, incidents, clock, log }: IncidentSourceDeps) {
-  /** Incidents that the store may not have yet, by id. Every change reaches this log first, so it is up to date. */
+export function createIncidentSource({ store, storeStatus, incidents, clock, log }: IncidentSourceDeps) {
+  /** All incidents in memory, by id. Every change reaches this log first, so it is up to date. */
   function known(): Map<Incident['id'], Incident> {
     return new Map([...incidents.recent(), ...incidents.open()].map((incident) => [incident.id, incident]))
   }
 
+  /** Those that the store may not have yet: it may have deleted the others since. */
+  function unstored(): Map<Incident['id'], Incident> {
+    const { trouble, remote } = storeStatus()
+    if (trouble !== null || (remote?.spoolRows ?? 0) > 0) return known()
+    const before = clock.now() - STORED_AFTER_MS
+    return new Map([...known()].filter(([, { closedAt }]) => closedAt === null || closedAt > before))
+  }
+
   /** Of a first page, those in memory are better than none. */
-  async function query(of: IncidentQuery): Promise<readonly IncidentRecord[]> {
+  async function query(of: IncidentQuery): Promise<readonly IncidentRecord[] | null> {
     try {
       return await store.incidents(of)
     } catch (error) {
       const isKnown = of.after === undefined && [...known().values()].some((incident) => matches(incident, of))
-      if (error instanceof Unreadable && isKnown) return []
+      if (error instanceof Unreadable && isKnown) return null
       throw error
     }
   }
@@ -47,11 +55,11 @@ export function createIncidentSource({ store, incidents, clock, log }: IncidentS
       let cursor = filter.after
       for (;;) {
         const records = await query({ ...filter, after: cursor, limit: limit + 1 + SPARE })
-        kept.push(...(await read(records)))
+        kept.push(...(await read(records ?? [])))
         // Called after each read, so that an incident written in the meantime is in one of the two.
-        const ours = known()
+        const ours = records === null ? known() : unstored()
         const theirs = kept.filter(({ id }) => !ours.has(id))
-        const last = records.at(-1)
+        const last = records?.at(-1)
         // A short page may not be the last one, because the store skips rows that it cannot read.
         if (last !== undefined && theirs.length <= limit) {
           cursor = { openedAt: last.openedAt, id: last.id }
@@ -67,11 +75,11 @@ export function createIncidentSource({ store, incidents, clock, log }: IncidentS
 
     /** Rejects with `Unreadable`. */
     async one(id: string): Promise<Incident | null> {
-      const here = known().get(id)
+      const here = unstored().get(id)
       if (here !== undefined) return here
       const record = await store.incident(id)
       // The incident may have changed during the read.
-      return known().get(id) ?? (record === null ? null : ((await read([record]))[0] ?? null))
+      return unstored().get(id) ?? (record === null ? null : ((await read([record]))[0] ?? null))
     },
   }
 }
@@ -122,12 +130,15 @@ export type IncidentSource = ReturnType<typeof createIncidentSource>
 
 interface IncidentSourceDeps {
   readonly store: Pick<Store, 'incidents' | 'incident'>
+  readonly storeStatus: () => Pick<StoreStatus, 'trouble' | 'remote'>
   readonly incidents: Pick<IncidentLog, 'open' | 'recent'>
-  readonly clock: Pick<Clock, 'monotonic'>
+  readonly clock: Pick<Clock, 'monotonic' | 'now'>
   readonly log: Log
 }
 
 /** Parsing long incidents yields to the event loop after this time. */
 const LONGEST_HOLD_MS = 4
+/** After their end, while writing works: far more than a batch takes. */
+const STORED_AFTER_MS = DAY_MS
 /** Extra rows per page, because newer states in memory may replace some rows. */
 const SPARE = 16

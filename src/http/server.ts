@@ -58,7 +58,7 @@ export function createHttpServer({ options, ...deps }: HttpServerDeps) {
   const connections = limitConnections(app.server, options.maxConnections, clock)
   const reads = new PacedReads(app.server, options.tls !== null)
   app.server.prependListener('request', (request, response) => reads.begin(request.socket, response))
-  const source = createIncidentSource(deps)
+  const source = createIncidentSource({ ...deps, storeStatus: () => metrics.daemonStatus().store })
   const scopes = createScopes({ board, incidents, source, publicNetworks: options.publicPage.networks })
   const writerFor = (audience: Audience) =>
     createStatusWriter({ ...scopes[audience], clock, observer, cluster, audience })

@@ -3,6 +3,7 @@ import fc from 'fast-check'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
 import type { Incident } from '../../src/core/incident/incident.ts'
+import { DAY_MS } from '../../src/core/time.ts'
 import { createIncidentSource } from '../../src/http/incident-source.ts'
 import { ProblemView } from '../../src/http/wire/common.ts'
 import { IncidentListView, IncidentView } from '../../src/http/wire/incidents.ts'
@@ -10,12 +11,13 @@ import { Secret } from '../../src/secret.ts'
 import { createIncidentLog } from '../../src/state/incident-log.ts'
 import { openStore } from '../../src/store/open-store.ts'
 import { Unreadable } from '../../src/store/reads.ts'
-import type { IncidentRecord, Store } from '../../src/store/store.ts'
+import type { IncidentRecord, Store, StoreTrouble } from '../../src/store/store.ts'
 import { lines, opened, RETENTION, temporaryDirectory } from '../store/setting.ts'
 import { removeFolder, temporaryFolder } from '../support/daemon.ts'
 import { createFakeClock } from '../support/fake-clock.ts'
 import { change, condition, incident, incidentRecord, START } from '../support/incident.ts'
 import { recordingLog } from '../support/log.ts'
+import { QUIET_STORE } from '../support/world.ts'
 import { type Setting, type SettingOptions, setUp } from './setting.ts'
 
 const open: Setting[] = []
@@ -301,6 +303,7 @@ test('however log and store differ, the pages list each incident once, in order,
         }
         const source = createIncidentSource({
           store: { incidents: async (query) => select(records, query), incident: async () => null },
+          storeStatus: () => QUIET_STORE,
           incidents: log,
           clock: createFakeClock(),
           log: recordingLog(),
@@ -322,6 +325,46 @@ test('however log and store differ, the pages list each incident once, in order,
     ),
     { numRuns: 100 },
   )
+})
+
+describe('an incident in memory that the store has deleted', () => {
+  const deleted = incident({ id: 'deleted', openedAt: START, closedAt: START + 60_000 })
+  const running = incident({ id: 'open', openedAt: START + 1000 })
+
+  function sourceOf(trouble: StoreTrouble | null) {
+    const clock = createFakeClock()
+    const incidents = createIncidentLog()
+    for (const one of [deleted, running]) incidents.put(one)
+    const source = createIncidentSource({
+      store: { incidents: async () => [], incident: async () => null },
+      storeStatus: () => ({ ...QUIET_STORE, trouble }),
+      incidents,
+      clock,
+      log: recordingLog(),
+    })
+    const seen = async () => [
+      (await source.list({ limit: 10 })).incidents.map(({ id }) => id),
+      (await source.one('deleted'))?.id,
+    ]
+    return { clock, seen }
+  }
+
+  test('is shown until a day after its end, because its row may not be written yet', async () => {
+    const { clock, seen } = sourceOf(null)
+
+    await clock.advance(DAY_MS)
+    expect(await seen()).toEqual([['open', 'deleted'], 'deleted'])
+    await clock.advance(60_000)
+    expect(await seen()).toEqual([['open'], undefined])
+  })
+
+  test('is shown as long as the store cannot be written', async () => {
+    const { clock, seen } = sourceOf('full')
+
+    await clock.advance(3 * DAY_MS)
+
+    expect(await seen()).toEqual([['open', 'deleted'], 'deleted'])
+  })
 })
 
 describe('/api/v1/incidents/:id', () => {
@@ -498,6 +541,7 @@ test('reading a page of very long incidents does not block the event loop', asyn
   )
   const source = createIncidentSource({
     store: { incidents: async (query) => select(records, query), incident: async () => null },
+    storeStatus: () => QUIET_STORE,
     incidents: createIncidentLog(),
     clock: systemClock,
     log: recordingLog(),
