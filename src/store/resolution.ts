@@ -39,9 +39,13 @@ export interface Cursors {
   readonly hoursFrom: number
 }
 
-/** The first slot that stored polls describe fully, including results that still hold from earlier slots. */
+/**
+ * The first slot that stored polls describe fully, including results that still hold from earlier slots. The last slot that
+ * is aggregated always counts as such: when a full disk or quota had it aggregated early, polls are still added to it.
+ */
 export function readableRawFrom({ rawFrom, rolledTo }: Cursors, longestHoldMs: number): number {
-  return rawFrom === 0 ? 0 : Math.min(rolledTo, rawFrom + Math.ceil(longestHoldMs / SLOT_MS))
+  if (rawFrom === 0) return 0
+  return Math.min(Math.max(rawFrom, rolledTo - 1), rawFrom + Math.ceil(longestHoldMs / SLOT_MS))
 }
 
 /** The first hour that is not aggregated yet. */

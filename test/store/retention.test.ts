@@ -70,6 +70,34 @@ describe('retention', () => {
     })
   }
 
+  test.each([
+    ['without earlier polls', 0],
+    ['with polls of the slot before it, which are deleted', 1],
+  ])('that makes room in the middle of a slot counts the later polls of that slot, %s', (_, slotsBefore) => {
+    const [endpoint, everyMs] = ['ethereum/own-1', 5000]
+    const { db, writing, rollUp, retainer, reading } = benchOn(':memory:', RETENTION, 1)
+    writing.register([{ index: 0, endpoint, holdMs: 2 * everyMs, at: BASE }])
+    const write = (from: number, to: number, state: 'up' | 'down') =>
+      writing.write(
+        batchOf(Array.from({ length: (to - from) / everyMs }, (_, at) => pollOf(from + at * everyMs, { state }))),
+      )
+    const middle = BASE + 100_000
+    write(BASE - slotsBefore * SLOT_MS, middle, 'up')
+
+    finish(rollUp.rollTo(middle))
+    retainer.makeRoom(middle)
+    finish(rollUp.rollAll())
+    retainer.makeRoom(middle)
+    write(middle, BASE + SLOT_MS, 'down')
+
+    expect(db.prepare('SELECT count(*) FROM polls WHERE slot < ?').pluck().get(slotOf(BASE))).toBe(0)
+    const now = BASE + SLOT_MS
+    const [whole] = reading.history({ endpoint, from: BASE, to: now, stepMs: SLOT_MS }, now)
+    expect(whole).toMatchObject({ polls: 60, upMs: 100_000, downMs: 200_000 })
+    const minutes = reading.history({ endpoint, from: BASE, to: now, stepMs: 60_000 }, now)
+    expect(minutes.map(({ downMs }) => downMs)).toEqual([0, 20_000, 60_000, 60_000, 60_000])
+  })
+
   test('keeps each resolution as long as configured, and the poll that holds into the first remaining slot', () => {
     const { rollUp, retainer, now, oldest } = written(40, { perDay: 288 })
 
