@@ -49,14 +49,23 @@ function storeOf() {
   }
 }
 
-/** A store in which `own-1` was polled from the first time on, up except for the last `downMs`. */
-function polledSince(first: number, { downMs = 0, to: now }: { readonly downMs?: number; readonly to: number }) {
+interface Polled {
+  readonly downMs?: number
+  /** From 15 minutes after the first poll on. */
+  readonly gapMs?: number
+  readonly to: number
+}
+
+/** A store in which `own-1` was polled from the first time on, up except for the last `downMs` and a gap. */
+function polledSince(first: number, { downMs = 0, gapMs = 0, to: now }: Polled) {
+  const gapFrom = first + 900_000
   return {
     async history({ endpoint, from, to, stepMs }: HistoryQuery) {
       return Array.from({ length: Math.ceil((to - from) / stepMs) }, (_, at) => {
         const start = from + at * stepMs
         const end = Math.min(to, start + stepMs)
-        const known = endpoint === 'avalanche/own-1' ? Math.max(0, end - Math.max(start, first)) : 0
+        const gap = Math.max(0, Math.min(end, gapFrom + gapMs) - Math.max(start, gapFrom))
+        const known = endpoint === 'avalanche/own-1' ? Math.max(0, end - Math.max(start, first) - gap) : 0
         const down = Math.min(known, Math.max(0, end - Math.max(start, now - downMs)))
         const times = { upMs: known - down, downMs: down, degradedMs: 0, maintenanceMs: 0 }
         return { ...MEASURED, ...times, start, unknownMs: end - start - known }
@@ -127,12 +136,20 @@ describe('/api/v1/days', () => {
       said: '1 Jan: up 33 min 23 s, down 1 min',
       sum: 'up 33 min 23 s, down 1 min',
     },
+    {
+      hours: 21,
+      gapMs: 300_000,
+      states: 'u',
+      mixed: [89, 0, 0, 0, 300, 73_537],
+      said: '1 Jan: up 29 min 23 s, unknown 5 min',
+      sum: 'up 29 min 23 s, unknown 5 min',
+    },
     { hours: 30, states: 'uu', mixed: [88, 0, 0, 0, 0, 73_537], said: '1 Jan: up 3 h 34 min', sum: 'up 9 h 34 min' },
   ])(
     'tells the time before the first poll, at 20:25:37, from a gap: $said',
-    async ({ hours, downMs = 0, states, ...told }) => {
+    async ({ hours, downMs = 0, gapMs = 0, states, ...told }) => {
       const first = START + (20 * 60 + 25) * 60_000 + 37_000
-      const { server, clock } = setUp({ store: polledSince(first, { downMs, to: START + hours * 3_600_000 }) })
+      const { server, clock } = setUp({ store: polledSince(first, { downMs, gapMs, to: START + hours * 3_600_000 }) })
       await clock.advance(hours * 3_600_000)
 
       const view = DaysView.strict().parse((await server.inject('/api/v1/days')).json())

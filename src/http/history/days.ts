@@ -1,6 +1,6 @@
 import type { EndpointKey } from '../../core/endpoint.ts'
 import { worstMs } from '../../core/incident/bad-time.ts'
-import { DAY_MS, HOUR_MS, time, timeOrNull, type UnixMs } from '../../core/time.ts'
+import { DAY_MS, HOUR_MS, MINUTE_MS, time, timeOrNull, type UnixMs } from '../../core/time.ts'
 import type { HistoryBucket } from '../../store/store.ts'
 import type { IncidentSource } from '../incident-source.ts'
 import { type CompressibleText, compressible, sendTagged, tagOf } from '../negotiation.ts'
@@ -58,13 +58,19 @@ export function createDaySource({ board, scopes, store, clock, log }: DaySourceD
     return buckets.map((bucket, at) => (first === -1 || at < first ? 'before' : knownSince(bucket, knownFrom)))
   }
 
-  /** When the first known day begins: at its first poll, rather than at midnight. Old days are known by the hour. */
+  /** When the first known day begins: at its first poll, rather than at midnight. */
   async function firstKnownOf(endpoint: EndpointKey, day: HistoryBucket | undefined, to: UnixMs): Promise<UnixMs> {
     if (day === undefined || day.unknownMs === 0) return 0
     const end = Math.min(to, day.start + DAY_MS)
     const hours = await store.history({ endpoint, from: day.start, to: end, stepMs: HOUR_MS })
-    const known = hours.find(isKnown)
-    return known === undefined ? 0 : known.start + known.unknownMs
+    const hour = hours.find(isKnown)
+    if (hour === undefined) return 0
+    const until = Math.min(to, hour.start + HOUR_MS)
+    const parts = await store.history({ endpoint, from: hour.start, to: until, stepMs: PART_MS })
+    const part = parts.find(isKnown)
+    // Of old days only hours are kept, whose times are spread evenly over their parts.
+    const { start, unknownMs } = part === undefined || isSpread(parts) ? hour : part
+    return start + unknownMs
   }
 
   async function incidentsSince(from: UnixMs, to: UnixMs, source: IncidentSource): Promise<DaysView['incidents']> {
@@ -103,6 +109,11 @@ interface DaySourceDeps extends Pick<RouteDeps, 'board' | 'store' | 'clock' | 'l
 
 const isKnown = ({ upMs, degradedMs, downMs }: HistoryBucket) => upMs + degradedMs + downMs > 0
 
+function isSpread(parts: readonly HistoryBucket[]): boolean {
+  const least = Math.min(...parts.map(({ unknownMs }) => unknownMs))
+  return parts.every(({ unknownMs }) => unknownMs - least <= 1)
+}
+
 interface Written {
   readonly view: DaysView
   readonly body: CompressibleText
@@ -110,5 +121,6 @@ interface Written {
 }
 
 const DAYS = 90
+const PART_MS = 5 * MINUTE_MS
 const READ_EVERY_MS = 300_000
 const MOST_INCIDENTS = 300
