@@ -1,5 +1,5 @@
 import { cursorsOf, type MarkChanges, type Marks, marksOfCuts } from './marks.ts'
-import { type Cursors, DAY, HOURS_PER_DAY, LATE_MS, readableRawFrom, SLOTS_PER_HOUR, slotOf } from './resolution.ts'
+import { type Cursors, completeRawFrom, DAY, HOURS_PER_DAY, LATE_MS, SLOTS_PER_HOUR, slotOf } from './resolution.ts'
 
 /** `set-back`: the clock is trusted, and the store's cursors, which were ahead of it, were set back. */
 export type ClockVerdict = 'trusted' | 'doubted' | 'set-back'
@@ -70,6 +70,6 @@ function cursorsSetBack(
     }
   }
   if (cursors.rolledTo <= latest) return null
-  const rolledTo = Math.max(slotOf(now - LATE_MS), readableRawFrom(cursors, longestHoldMs))
+  const rolledTo = Math.max(slotOf(now - LATE_MS), completeRawFrom(cursors, longestHoldMs))
   return rolledTo >= cursors.rolledTo ? null : { ...cursors, rolledTo }
 }

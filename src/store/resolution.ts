@@ -39,13 +39,18 @@ export interface Cursors {
   readonly hoursFrom: number
 }
 
+/** The first slot that stored polls describe fully, including results that still hold from earlier slots. */
+export function completeRawFrom({ rawFrom, rolledTo }: Cursors, longestHoldMs: number): number {
+  return rawFrom === 0 ? 0 : Math.min(rolledTo, rawFrom + Math.ceil(longestHoldMs / SLOT_MS))
+}
+
 /**
- * The first slot that stored polls describe fully, including results that still hold from earlier slots. The last slot that
- * is aggregated always counts as such: when a full disk or quota had it aggregated early, polls are still added to it.
+ * The first slot that is read and recounted from polls. The last one that is aggregated always is: if a full disk or quota
+ * had it aggregated early, polls are still added to it.
  */
-export function readableRawFrom({ rawFrom, rolledTo }: Cursors, longestHoldMs: number): number {
-  if (rawFrom === 0) return 0
-  return Math.min(Math.max(rawFrom, rolledTo - 1), rawFrom + Math.ceil(longestHoldMs / SLOT_MS))
+export function readableRawFrom(cursors: Cursors, longestHoldMs: number): number {
+  const { rawFrom, rolledTo } = cursors
+  return Math.min(completeRawFrom(cursors, longestHoldMs), Math.max(rawFrom, rolledTo - 1))
 }
 
 /** The first hour that is not aggregated yet. */

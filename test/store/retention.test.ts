@@ -4,6 +4,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { FIVE_MINUTES, HOUR, SLOT_MS, slotOf } from '../../src/store/resolution.ts'
 import { cutsByAge } from '../../src/store/retention.ts'
+import { createTrustedClock } from '../../src/store/sqlite/clock-trust.ts'
 import { createRetainer } from '../../src/store/sqlite/retainer.ts'
 import { everyEngine } from './engines.ts'
 import { BASE, batchOf, benchOn, DAY_MS, finish, HOUR_MS, pollOf, RETENTION, temporaryDirectory } from './setting.ts'
@@ -91,6 +92,7 @@ describe('retention', () => {
     write(middle, BASE + SLOT_MS, 'down')
 
     expect(db.prepare('SELECT count(*) FROM polls WHERE slot < ?').pluck().get(slotOf(BASE))).toBe(0)
+    expect(createTrustedClock(db).judge(BASE + SLOT_MS - 1), 'no earlier time is computed again').toBe('trusted')
     const now = BASE + SLOT_MS
     const [whole] = reading.history({ endpoint, from: BASE, to: now, stepMs: SLOT_MS }, now)
     expect(whole).toMatchObject({ polls: 60, upMs: 100_000, downMs: 200_000 })
