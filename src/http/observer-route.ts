@@ -47,7 +47,7 @@ export function ownHealthView({
     started_at: time(startedAt),
     uptime_seconds: seconds(Math.max(0, now - startedAt)),
     // Sampled once a second, because reading it takes a file descriptor.
-    resident_bytes: minutes.at(-1)?.residentBytes ?? 0,
+    resident_bytes: recorder.residentBytes(),
     networks: networks.length,
     endpoints,
     configuration: { ok: reload?.ok ?? true, loaded_at: timeOrNull(reload?.lastGoodAt ?? null) },

@@ -131,7 +131,7 @@ export interface RouteDeps {
   readonly stopping: () => boolean
   readonly observer: () => ObserverView
   readonly journal: Pick<Journal, 'entries'>
-  readonly recorder: Pick<MinuteStats, 'minutes' | 'since'>
+  readonly recorder: Pick<MinuteStats, 'minutes' | 'residentBytes' | 'since'>
   readonly sightings: Sightings
   /** Polls one endpoint outside the schedule. */
   readonly inspect: Inspect

@@ -7,6 +7,7 @@ export function createMinuteStats({ clock, queueRows, residentBytes, requests }:
   const begun = clock.monotonic()
   const minutes = new Map<number, Writable<Minute>>()
   let counted = { requests: 0, failed: 0 }
+  let resident = residentBytes() ?? 0
 
   function nth(): number {
     return Math.floor((clock.monotonic() - begun) / MINUTE_MS)
@@ -22,7 +23,7 @@ export function createMinuteStats({ clock, queueRows, residentBytes, requests }:
         skips: 0,
         commitMs: 0,
         queueRows: 0,
-        residentBytes: 0,
+        residentBytes: resident,
         requests: 0,
         failed: 0,
       }
@@ -57,12 +58,15 @@ export function createMinuteStats({ clock, queueRows, residentBytes, requests }:
     sample(): void {
       const minute = current()
       minute.queueRows = Math.max(minute.queueRows, queueRows())
-      minute.residentBytes = Math.max(minute.residentBytes, residentBytes() ?? 0)
+      resident = residentBytes() ?? resident
+      minute.residentBytes = Math.max(minute.residentBytes, resident)
       const now = requests()
       minute.requests += now.requests - counted.requests
       minute.failed += now.failed - counted.failed
       counted = now
     },
+    /** At the latest sample. */
+    residentBytes: (): number => resident,
     /** Oldest first; the last minute is incomplete. `null` for a minute without figures. */
     minutes: (): readonly (Minute | null)[] =>
       Array.from({ length: nth() - first() + 1 }, (_, at) => minutes.get(first() + at) ?? null),

@@ -8,13 +8,19 @@ import { createFakeClock } from '../support/fake-clock.ts'
 function setUp() {
   const clock = createFakeClock()
   let requests = 0
+  const resident: (number | null)[] = [1000]
   const recorder = createMinuteStats({
     clock,
     queueRows: () => 3,
-    residentBytes: () => 1000,
+    residentBytes: () => resident.at(-1) ?? null,
     requests: () => ({ requests, failed: 0 }),
   })
-  return { clock, recorder, ask: (count: number) => void (requests += count) }
+  return {
+    clock,
+    recorder,
+    ask: (count: number) => void (requests += count),
+    resides: (bytes: number | null) => void resident.push(bytes),
+  }
 }
 
 test('a minute has the maximum of each gauge, and the increase of each counter without polls that nodes did not want', async () => {
@@ -35,6 +41,24 @@ test('a minute has the maximum of each gauge, and the increase of each counter w
     { loopLagMs: 900, pollLagMs: 5, skips: 2, queueRows: 3, requests: 4 },
     { loopLagMs: 0, skips: 0, requests: 1 },
   ])
+})
+
+test('memory is that of the latest sample, also before the first one of a minute, and where it cannot be read', async () => {
+  const { clock, recorder, resides } = setUp()
+
+  expect(recorder.residentBytes()).toBe(1000)
+  resides(3000)
+  recorder.sample()
+  resides(2000)
+  recorder.sample()
+  resides(null)
+  await clock.advance(MINUTE_MS)
+  recorder.pollLate(5)
+
+  expect(recorder.residentBytes()).toBe(2000)
+  expect(recorder.minutes()).toMatchObject([{ residentBytes: 3000 }, { residentBytes: 2000 }])
+  recorder.sample()
+  expect(recorder.residentBytes()).toBe(2000)
 })
 
 test('a minute without figures is unknown', async () => {
