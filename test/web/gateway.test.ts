@@ -162,7 +162,7 @@ describe('the gateway page', () => {
     ])
     expect(textsOf(of, '.besides')).toEqual([
       'Retried: 1 after a failure, 2 because the first endpoint was behind.',
-      'Rejected: 1 × bad-params.',
+      'Not answered: 1 × bad-params.',
     ])
   })
 

@@ -90,7 +90,7 @@ function besides({ retries, coalesced, least_bad: leastBad, rejections }: Networ
     [GATEWAY_WORDS.figures.retries, retried.map((one) => texts[one](retries[one]))],
     [GATEWAY_WORDS.coalesced, coalesced > 0 ? [GATEWAY_WORDS.coalescedText(coalesced)] : []],
     [GATEWAY_WORDS.leastUnhealthy, leastBad > 0 ? [GATEWAY_WORDS.leastUnhealthyText(leastBad)] : []],
-    [GATEWAY_WORDS.rejections, rejections.map(({ reason, count: many }) => GATEWAY_WORDS.rejection(many, reason))],
+    [GATEWAY_WORDS.notAnswered, rejections.map(({ reason, count: many }) => GATEWAY_WORDS.rejection(many, reason))],
   ] as const
   return html`${lines
     .filter(([, texts]) => texts.length > 0)

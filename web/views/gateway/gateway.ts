@@ -68,7 +68,7 @@ function draw({ data, status, settings, nowMs }: Model<GatewayView>): TemplateRe
       ${
         data.unplaced === 0
           ? nothing
-          : html`<p class="quiet wide">${GATEWAY_WORDS.rejections}: ${GATEWAY_WORDS.unplaced(data.unplaced)}</p>`
+          : html`<p class="quiet wide">${GATEWAY_WORDS.notAnswered}: ${GATEWAY_WORDS.unplaced(data.unplaced)}</p>`
       }
     </div>
   `

@@ -60,7 +60,6 @@ export const GATEWAY_WORDS = {
   coalescedText: (many: number) => `${count(many)} shared the response to an identical request`,
   leastUnhealthy: 'Least unhealthy',
   leastUnhealthyText: (many: number) => `${count(many)} answered by an unhealthy endpoint`,
-  rejections: 'Rejected',
   rejection: (many: number, reason: string) => `${count(many)} × ${reason}`,
   notAnswered: 'Not answered',
   unplaced: (many: number) => `${count(many)} for an unknown network or caller`,
