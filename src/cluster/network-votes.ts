@@ -13,6 +13,7 @@ import type { Endpoint } from '../core/endpoint.ts'
 import type { Network, Shard } from '../core/network.ts'
 import type { UnixMs } from '../core/time.ts'
 import { type Health, verdictDiffers } from '../core/verdict/health.ts'
+import { FORK_KNOWN_AFTER_INTERVALS } from '../core/verdict/network-chains.ts'
 import { type NetworkStanding, standingDiffers } from '../state/board.ts'
 import type { StoredVote, WrittenVote } from '../store/cluster-tables.ts'
 import { type NetworkWord, readHealth, readNetworkWord, writeHealth } from './vote-codec.ts'
@@ -32,6 +33,17 @@ export function createNetworkVotes({ network, endpoints, self, earlier }: Networ
   let standing: NetworkStanding = { network, heads: [], haltedShards: [], forked: false }
   /** Start of the latest poll of ours that counts; `null` before the first. */
   let polledAt: UnixMs | null = null
+  /** The fork that the owner before us saw, until our own polls can show one. */
+  let earlierFork: { readonly fork: NetworkWord['fork']; readonly until: UnixMs } | null = null
+
+  function forkIn(fork: NetworkWord['fork'], at: UnixMs): NetworkWord['fork'] {
+    const before = words.get(vantage)
+    if (before !== undefined && before.member !== member) {
+      earlierFork = { fork: before.fork, until: at + FORK_KNOWN_AFTER_INTERVALS * longestIntervalMs }
+    }
+    if (fork !== null || (earlierFork !== null && at > earlierFork.until)) earlierFork = null
+    return fork ?? earlierFork?.fork ?? null
+  }
 
   function noteWord({ heads, halts, fork }: NetworkWord, of: Pick<Vote, 'vantage' | 'member'>, at: UnixMs): void {
     const until = at + voteHoldsMs(longestIntervalMs)
@@ -59,7 +71,7 @@ export function createNetworkVotes({ network, endpoints, self, earlier }: Networ
     },
 
     noteStanding(word) {
-      if (polledAt !== null) noteWord(word, self, polledAt)
+      if (polledAt !== null) noteWord({ ...word, fork: forkIn(word.fork, polledAt) }, self, polledAt)
     },
 
     readHealth(vote, now) {

@@ -9,6 +9,7 @@ import type { Shard } from '../core/network.ts'
 import type { UnixMs } from '../core/time.ts'
 import { named, severity, shardsOf, type Verdict } from '../core/verdict/condition.ts'
 import { type Health, headHolds } from '../core/verdict/health.ts'
+import { FORK_KNOWN_AFTER_INTERVALS } from '../core/verdict/network-chains.ts'
 import type { NetworkView } from '../core/verdict/network-view.ts'
 import type { Log } from '../log.ts'
 import type { BoardEntry } from '../state/board.ts'
@@ -237,8 +238,6 @@ const WHOLE_CHAIN: readonly Shard[] = [null]
 const MOST_SAMPLES = 64
 /** Examining thousands of endpoints after every poll is expensive; one may join an incident a little late. */
 const LOOK_AGAIN_AFTER_MS = 1000
-/** Both branches of a fork must be seen twice, which takes this long after a start, a reload or silence. */
-const FORK_KNOWN_AFTER_INTERVALS = 4
 
 function hasCause(incidents: readonly Incident[], cause: Incident['cause']): boolean {
   return incidents.some((incident) => incident.cause === cause)

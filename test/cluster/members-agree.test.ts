@@ -364,6 +364,28 @@ describe('a change of the owner', () => {
     expect(shows(b).places[0]?.back).toBe(place?.back)
   })
 
+  test('a fork goes on while the new one has not seen both sides twice, and ends if its polls show none by then', async () => {
+    const { pass, member, world } = createWorld()
+    const fork = { since: world.now(), height: 7, shard: null, branches: [] }
+    const a = member('a', 'fra1')
+    const other = member('c', 'nyc1')
+    for (const one of [a, other]) one.seesFork(fork)
+    await pass(3000)
+    const b = member('b', 'fra1')
+    await pass(2000)
+    const isForked = () => [b, other].map(({ shown }) => shown.network('n')?.standing.forked)
+    expect([a.polls('n'), isForked()]).toEqual([true, [true, true]])
+
+    void a.leave()
+    for (let second = 0; second < 4; second++) {
+      await pass(1000)
+      expect([b.polls('n'), isForked()]).toEqual([true, [true, true]])
+    }
+    await pass(3000)
+
+    expect(isForked()).toEqual([false, false])
+  })
+
   test('the last holder learns whether it gives the network back or another member has taken it', async () => {
     const { pass, member } = createWorld()
     const both = { networks: ['n', 'o'] }

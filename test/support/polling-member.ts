@@ -2,6 +2,7 @@ import type { Clock } from '../../src/clock.ts'
 import { createCluster } from '../../src/cluster/cluster.ts'
 import { createDatabaseClock } from '../../src/cluster/database-clock.ts'
 import { type Health, unpolled, verdictDiffers } from '../../src/core/verdict/health.ts'
+import type { NetworkFork } from '../../src/core/verdict/network-chains.ts'
 import { createBoard } from '../../src/state/board.ts'
 import type { ClusterTables } from '../../src/store/cluster-tables.ts'
 import { silentLog } from './log.ts'
@@ -21,6 +22,7 @@ export function createPollingMember(options: PollingMemberOptions) {
   const databaseClock = createDatabaseClock(clock)
   /** What its polls say, by network; else up since long. */
   const said = new Map<string, Partial<Health>>()
+  let fork: NetworkFork | null = null
   const configured = networks.map((name) => ({
     network: network({ name }),
     endpoints: [endpoint('own-1', { network: name, intervalMs: INTERVAL_MS })],
@@ -43,7 +45,7 @@ export function createPollingMember(options: PollingMemberOptions) {
     settings: { id, version: '1.0.0', url: null, vantage, leaseMs },
     local,
     shown,
-    standingOf: () => ({ heads: [], halts: [], fork: null }),
+    standingOf: () => ({ heads: [], halts: [], fork }),
     isImpaired: options.isImpaired ?? (() => false),
     isReplaying: options.isReplaying ?? (() => false),
     storeStatus: () => ({ reachable: true, since: 0, spoolRows: 0, lagMs: null }),
@@ -90,6 +92,9 @@ export function createPollingMember(options: PollingMemberOptions) {
     released,
     pollNow,
     says: (name: string, health: Partial<Health>) => void said.set(name, health),
+    seesFork(seen: NetworkFork | null): void {
+      fork = seen
+    },
     start(): Promise<void> {
       poll()
       return cluster.start()

@@ -221,6 +221,7 @@ export function createSimulatedMember(options: SimulatedMemberOptions) {
     released: member.released,
     pollNow: member.pollNow,
     says: member.says,
+    seesFork: member.seesFork,
     staleSends: staleSends as readonly AcceptedWrite[],
     isRunning: () => !isDead && !isPaused,
     isDead: () => isDead,

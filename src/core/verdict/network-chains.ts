@@ -7,6 +7,9 @@ import type { UnixMs } from '../time.ts'
 import type { ShardStanding } from './findings.ts'
 import { isLagging, msPerBlock } from './lag.ts'
 
+/** Both branches of a fork must be seen twice, which takes this long after a start, a reload or silence. */
+export const FORK_KNOWN_AFTER_INTERVALS = 4
+
 /** The chains of one network, one per shard, and the network's events that follow from them. */
 export interface NetworkChains {
   at(shard: Shard): ChainView | undefined
