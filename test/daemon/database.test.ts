@@ -221,6 +221,31 @@ describe.skipIf(!hasPostgres())('a daemon whose history is in PostgreSQL', () =>
     LONG,
   )
 
+  test(
+    'ends within its time while the database hangs, and the next run has its polls',
+    async () => {
+      const url = await postgres.createDatabase()
+      const first = await start(url)
+      const made = () => first.metric('check_duration_seconds_count\\{network="ethereum",check="head"\\}')
+      postgres.pause()
+      onTestFinished(() => postgres.resume())
+      const before = await made()
+      await until(async () => (await made()) > before + 1, 'polls after it hangs')
+      const polls = await made()
+      const stoppedAt = Date.now()
+
+      void first.daemon.stop()
+      await until(() => first.daemon.process.exitCode !== null, 'it has ended', 30_000)
+      postgres.resume()
+      await start(url, first.folder)
+
+      expect(first.daemon.process.exitCode).toBe(0)
+      const count = `SELECT count(*)::int AS polls FROM polls WHERE at_ms <= ${stoppedAt}`
+      await until(async () => Number((await postgres.run(count, url))[0]?.polls) >= polls, 'they are stored')
+    },
+    LONG,
+  )
+
   test('exits with 78 if an address is taken, also while it waits for the database', async () => {
     const folder = temporaryFolder()
     onTestFinished(() => removeFolder(folder))

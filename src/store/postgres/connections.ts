@@ -1,3 +1,4 @@
+import { Socket } from 'node:net'
 import type { ClientBase, ClientConfig, CustomTypesConfig, Pool, PoolClient } from 'pg'
 import { databaseUrls } from '../../core/database-url.ts'
 import type { Secret } from '../../secret.ts'
@@ -22,6 +23,8 @@ export async function createConnections(url: Secret, isAlone: boolean, onMove: (
     oid === types.builtins.INT8 ? Number : types.getTypeParser(oid, format),
   )
   let server = servers[0] as Server
+  const sockets = new Set<Socket>()
+  let isAbandoned = false
   let pools = newPools()
   let searching: Promise<boolean> | null = null
 
@@ -32,6 +35,7 @@ export async function createConnections(url: Secret, isAlone: boolean, onMove: (
   function newPool(use: Use): Pool {
     const fresh = new Pool({
       ...server.settings,
+      stream: newSocket,
       max: sizes[use],
       idleTimeoutMillis: 30_000,
       ...ON_CONNECT,
@@ -39,6 +43,14 @@ export async function createConnections(url: Secret, isAlone: boolean, onMove: (
     // A connection that ends while it is not used: the next statement opens another.
     fresh.on('error', () => undefined)
     return fresh
+  }
+
+  /** What the client would use, so that it can be destroyed. */
+  function newSocket(): Socket {
+    const socket = new Socket()
+    sockets.add(socket)
+    socket.once('close', () => sockets.delete(socket))
+    return socket
   }
 
   function renew(): void {
@@ -58,7 +70,7 @@ export async function createConnections(url: Secret, isAlone: boolean, onMove: (
   }
 
   async function isPrimary(tried: Server): Promise<boolean> {
-    const client = new Client(tried.settings)
+    const client = new Client({ ...tried.settings, stream: newSocket })
     client.on('error', () => undefined)
     try {
       await client.connect()
@@ -84,11 +96,12 @@ export async function createConnections(url: Secret, isAlone: boolean, onMove: (
   }
 
   async function connect(use: Use, attempts = MOST_ATTEMPTS): Promise<PoolClient> {
+    if (isAbandoned) throw new DatabaseError('unreachable', 'closed')
     const tried = pools
     try {
       return await tried[use].connect()
     } catch (error) {
-      if (attempts === 1) throw error
+      if (attempts === 1 || isAbandoned) throw error
       if (pools !== tried) return connect(use, attempts - 1)
       if (goesOnWithoutTls(server, error)) renew()
       else if (servers.length === 1 || isPrimarysOwn(error) || !(await isElsewhere())) throw error
@@ -106,12 +119,17 @@ export async function createConnections(url: Secret, isAlone: boolean, onMove: (
   return {
     connect: (use: Use) => connect(use),
     /** Not of a pool. */
-    newClient: () => new Client(server.settings),
+    newClient: () => new Client({ ...server.settings, stream: newSocket }),
     /** Whether all the connections for this use are there that may be. */
     isFull: (use: Use) => pools[use].totalCount >= sizes[use],
     /** Uses none of these connections any more: their server was demoted to a standby. */
     leave: () => move(server),
     end: () => endAll(pools),
+    /** Opens no more connections, and ends all at once: one to a server that hangs would stay open. */
+    abandon(): void {
+      isAbandoned = true
+      for (const socket of sockets) socket.destroy()
+    },
   }
 }
 

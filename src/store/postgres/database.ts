@@ -26,6 +26,8 @@ export interface Database extends Sessions {
   /** How long the last round trip took; `null` before the first one, and while PostgreSQL cannot be reached. */
   readonly lagMs: number | null
   close(): Promise<void>
+  /** Ends all connections without the server: statements under way fail, and `close` resolves. */
+  abandon(): void
 }
 
 export interface DatabaseDeps {
@@ -126,6 +128,13 @@ export async function createDatabase({ url, clock, isAlone = false }: DatabaseDe
       closed = true
       timer?.cancel()
       await Promise.all([standing.close(), connections.end()])
+    },
+
+    abandon() {
+      closed = true
+      timer?.cancel()
+      void standing.close()
+      connections.abandon()
     },
   }
 }

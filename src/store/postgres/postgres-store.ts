@@ -87,6 +87,14 @@ function assemble(options: PostgresOptions, database: Database, gate: Gate, spoo
   }
   void keepMeasuring()
 
+  async function end(): Promise<void> {
+    await sender.flush()
+    sender.stop()
+    await writer.stop()
+    if (!database.reachable) database.abandon()
+    await database.close()
+  }
+
   const reads = createReads({ read, readState: read, clock, log })
   const store: Store & { readonly shared: SharedStore } = {
     ...writes.methods,
@@ -129,10 +137,10 @@ function assemble(options: PostgresOptions, database: Database, gate: Gate, spoo
     async close() {
       closing.abort()
       timer?.cancel()
-      // A database that hangs must not keep the process from ending.
-      await within(clock, CLOSE_WITHIN_MS, sender.flush())
-      sender.stop()
-      const closed = writer.stop().then(() => database.close())
+      const closed = end()
+      await within(clock, CLOSE_WITHIN_MS, closed)
+      // A database that hangs must not keep the process from ending: what it has not confirmed goes to the spool.
+      database.abandon()
       await within(clock, CLOSE_WITHIN_MS, closed)
       spool?.close()
     },
