@@ -126,6 +126,23 @@ describe('questions that fail', () => {
     expect(codes(state)).toEqual([])
   })
 
+  test('confirm after three times as many polls, also where each request goes to another node of a balancer', () => {
+    const rotating = [[['a', 'd']], [['c']], [['b']], [['a', 'd']], [['c']], [['b']]] as const
+    const state = asked([[[]], ...rotating])
+
+    expect(state).toMatchObject({ verdict: 'down', since: 2000 })
+    expect(conditionsOf(state)).toEqual([{ ...DOWN, since: 2000 }])
+    expect(asked([[[]], ...rotating.slice(1), [[]], ...rotating.slice(1)]).verdict).toBe('up')
+  })
+
+  test('of which not all polls have one confirm what the least bad of as many polls says', () => {
+    const polls = [[['a'], SLOW], [['b']], [[], SLOW]] as const
+    const patience = { failAfter: 3, recoverAfter: 1 }
+
+    expect(asked([[[]], ...polls, ...polls], patience).verdict).toBe('up')
+    expect(asked([[[]], ...polls, ...polls, ...polls], patience)).toMatchObject({ verdict: 'degraded', since: 2000 })
+  })
+
   test('confirm when one of them fails again, dated back to its first failure in a row', () => {
     const state = asked([[[]], [['head 0']], [['head 1']], [['head 0', 'head 1', 'liveness']]])
 
@@ -218,6 +235,24 @@ describe('for any run of polls', () => {
       fc.property(fc.array(anyFindings, { maxLength: 10 }), anyPatience, (polls, patience) => {
         const streaks = after([...polls, ...Array.from({ length: patience.failAfter }, () => [DOWN])], patience)
         expect(streaks.verdict).toBe('down')
+      }),
+    )
+  })
+
+  test('so is one of other questions each time: after three times failAfter polls', () => {
+    const anyQuestions = fc.subarray(['liveness', 'head 0', 'head 1', 'head 2'], { minLength: 1 })
+    const anyPoll = fc.tuple(fc.constantFrom([], [SLOW], [DOWN], [BAD], [DOWN, SLOW]), anyQuestions)
+    const anyFailing = fc.tuple(fc.constantFrom([DOWN], [BAD], [DOWN, LAGGING]), anyQuestions)
+    const all = fc.tuple(fc.array(anyPoll, { maxLength: 10 }), fc.array(anyFailing, { minLength: 12, maxLength: 12 }))
+    fc.assert(
+      fc.property(all, anyPatience, ([before, failing], patience) => {
+        const state = [...before, ...failing.slice(0, 3 * patience.failAfter)].reduce<ConfirmationState>(
+          (streaks, [found, questions], at) =>
+            confirm(streaks, found, at, patience, found.some(({ verdict }) => verdict === 'down') ? questions : []),
+          unconfirmed(0),
+        )
+        expect(state.verdict).toBe('down')
+        expect(conditionsOf(state).some(({ verdict }) => verdict === 'down')).toBe(true)
       }),
     )
   })

@@ -16,7 +16,9 @@ export function confirm(
 ): ConfirmationState {
   const keep = Math.max(thresholds.failAfter, thresholds.recoverAfter)
   if (findings.length === 0 && isUneventful(previous, keep)) return previous
-  const recent = [...previous.recent, pollOf(findings, at, unanswered)].slice(-keep)
+  const poll = pollOf(findings, at, unanswered)
+  const most = poll.verdict === 'up' ? keep : Math.max(keep, LASTING * thresholds.failAfter)
+  const recent = [...previous.recent, poll].slice(-most)
   const { verdict, since } = nextVerdict(previous, recent, thresholds)
   const traces = nextTraces(previous.traces, findings, recent, verdict, thresholds)
   if (verdict === null || verdict === 'up') return { verdict, since, recent, traces }
@@ -87,9 +89,19 @@ function areUnrelated(polls: readonly RecentPoll[]): boolean {
   return first?.some((question) => others.every((questions) => questions.includes(question))) === false
 }
 
-function leastBadOf(polls: readonly RecentPoll[]): Verdict {
-  const unrelated = areUnrelated(polls)
-  return best(polls.map(({ verdict, failed }) => (unrelated ? (failed?.otherwise ?? verdict) : verdict)))
+/** This many times `failAfter` bad polls in a row confirm each other, whichever questions failed: chance hits no so many. */
+const LASTING = 3
+
+/** The latest polls that can confirm something worse, the least bad of them, and whether their failures count. */
+function latestRun(recent: ConfirmationState['recent'], failAfter: number) {
+  const few = recent.slice(-failAfter)
+  const unrelated = areUnrelated(few)
+  const leastBad = best(few.map(({ verdict, failed }) => (unrelated ? (failed?.otherwise ?? verdict) : verdict)))
+  const many = recent.slice(-LASTING * failAfter)
+  const lasting = best(many.map(({ verdict }) => verdict))
+  return unrelated && many.length === LASTING * failAfter && severity(lasting) > severity(leastBad)
+    ? { polls: many, leastBad: lasting, failuresCount: true }
+    : { polls: few, leastBad, failuresCount: !unrelated }
 }
 
 function nextVerdict(
@@ -101,10 +113,9 @@ function nextVerdict(
   const latest = recent.at(-1)
   if (held === null && latest?.verdict === 'up') return { verdict: 'up', since: latest.at }
 
-  const lastBad = recent.slice(-failAfter)
-  const leastBad = leastBadOf(lastBad)
-  if (lastBad.length === failAfter && severity(leastBad) > (held === null ? 0 : severity(held))) {
-    return { verdict: leastBad, since: lastBad[0]?.at ?? previous.since }
+  const { polls, leastBad } = latestRun(recent, failAfter)
+  if (polls.length >= failAfter && severity(leastBad) > (held === null ? 0 : severity(held))) {
+    return { verdict: leastBad, since: polls[0]?.at ?? previous.since }
   }
   if (held === null) return { verdict: null, since: previous.since }
 
@@ -125,8 +136,7 @@ function nextTraces(
 ): readonly Trace[] {
   if (previous.length === 0 && findings.length === 0) return previous
   const at = recent.at(-1)?.at ?? 0
-  const lastBad = recent.slice(-failAfter)
-  const unrelated = areUnrelated(lastBad)
+  const { polls, failuresCount } = latestRun(recent, failAfter)
   const before = new Map<ConditionCode, Trace>(previous.map((trace) => [trace.finding.code, trace]))
   const traces: Trace[] = findings.map((finding) => {
     const trace = before.get(finding.code)
@@ -134,12 +144,12 @@ function nextTraces(
     const continues = trace !== undefined && (trace.confirmed || trace.missed === 0)
     const seen = trace !== undefined && trace.missed === 0 ? Math.min(trace.seen + 1, failAfter) : 1
     const wasConfirmed = continues && trace.confirmed
-    const isConfirmed = seen >= failAfter && !(unrelated && OF_QUESTIONS.has(finding.code))
+    const isConfirmed = seen >= failAfter && (failuresCount || !OF_QUESTIONS.has(finding.code))
     const since = continues ? trace.since : at
     return {
       finding,
       // Failures of other questions before these do not belong to them.
-      since: isConfirmed && !wasConfirmed ? Math.max(since, lastBad[0]?.at ?? at) : since,
+      since: isConfirmed && !wasConfirmed ? Math.max(since, polls[0]?.at ?? at) : since,
       seen,
       missed: 0,
       confirmed: wasConfirmed || isConfirmed,
