@@ -395,6 +395,17 @@ describe('an endpoint that does not advance', () => {
     await stage.until(() => stage.halted('ethereum'), 8 * MINUTE)
   })
 
+  test('two of five, as the others have died of a block: the network is halted, however rarely a sixth one is polled', async () => {
+    const rare = { name: 'f', intervalMs: HOUR }
+    const stage = createStage({ networks: [{ name: 'ethereum', endpoints: [...FIVE, rare] }] })
+    await stage.pass(2 * HOUR + 5 * MINUTE)
+    stage.halt('ethereum', true)
+
+    for (const name of ['a', 'b', 'c']) stage.set(key(name), { failure: { kind: 'refused' } })
+
+    await stage.until(() => stage.halted('ethereum'), 2 * MINUTE)
+  })
+
   test('all of them: the network is halted, once, and no endpoint is blamed for hours', async () => {
     const stage = stageOf(THREE)
     await stage.pass(5 * MINUTE)

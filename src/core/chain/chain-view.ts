@@ -22,6 +22,8 @@ export interface ChainView {
   endpoints(): Iterable<string>
   /** Adds a head that an endpoint reported. `compared`: the further blocks that were requested from it. */
   add(endpoint: string, head: Head, at: UnixMs, compared?: readonly Block[]): HeadMove
+  /** Call it for a poll in which an endpoint that is not up told no head. */
+  noteSilence(endpoint: string, at: UnixMs): void
   /**
    * Whether this head can be of this chain: no jump that no chain makes, no replaced block that no other endpoint has,
    * and no block at a height where others have another one, unless the endpoint's fork is known. `compared`: the
@@ -121,7 +123,7 @@ export function createChainView(initial: ChainViewOptions): ChainView {
     maxBacktrackBlocks: () => options.lagBlocksDown,
     ...waitsOf(options, pace),
   })
-  const progress = createProgress({ options, reference, pace, answering, forked: branches.forked })
+  const progress = createProgress({ options, reference, pace, heads, forked: branches.forked })
   const parents = createParentTrust(branches.blocksAt)
   const lineage = createLineage(branches.blocksAt)
   /** Whether heads of an earlier run were restored since the last head was reported. */
@@ -145,13 +147,12 @@ export function createChainView(initial: ChainViewOptions): ChainView {
     add(endpoint, head, at, compared = NOTHING_COMPARED) {
       const before = heads.seen(endpoint)
       if (reference.current === null || isRestored) update(at)
-      if (isRestored) progress.findLeader(heads)
+      if (isRestored) progress.findLeader()
       isRestored = false
       const move = moveOf(before?.head, head)
       const wentBack = move.kind === 'regressed' && move.blocks > options.lagBlocks
       const advanced = heads.add(endpoint, head, at)
-      const { advancedAt = at } = heads.seen(endpoint) ?? {}
-      progress.noteAnswer(endpoint, { advanced, wentBack }, { head, advancedAt }, at)
+      progress.noteAnswer(endpoint, { advanced, wentBack }, head, at)
       reference.markChanged(head)
       update(at)
       if (advanced) progress.updateLeader(endpoint, before, head, at)
@@ -227,6 +228,7 @@ export function createChainView(initial: ChainViewOptions): ChainView {
     confirmedHeight: () => (reference.current === null ? null : confirmedOf(reference.current, heads)),
 
     haltedSince,
+    noteSilence: progress.noteSilence,
     isForked: branches.isForked,
     fork: branches.fork,
     branches: branches.count,

@@ -8,8 +8,7 @@ import type { ReferenceHead } from './reference-head.ts'
 export interface ProgressOptions {
   readonly reference: ReferenceHead
   readonly pace: BlockPace
-  /** Number of endpoints that answered recently. */
-  readonly answering: () => number
+  readonly heads: KnownHeads
   /** Its confirmed disagreement with the majority: its blocks are not the chain's. */
   readonly forked: Branches['forked']
   /** They may change. */
@@ -17,13 +16,13 @@ export interface ProgressOptions {
 }
 
 /** Tracks which endpoints advance, and detects a halted chain. */
-export function createProgress({ reference, pace, answering, forked, options }: ProgressOptions) {
+export function createProgress({ reference, pace, heads, forked, options }: ProgressOptions) {
   let lastAdvanceAt = Number.NEGATIVE_INFINITY
   /** The endpoint that last passed the reference head at a plausible pace: all others may be stuck. */
   let leader: { readonly endpoint: string; readonly height: number; advancedAt: UnixMs } | null = null
   /** When an endpoint last showed whether the chain advances. */
   let newestAt = Number.NEGATIVE_INFINITY
-  /** The endpoints that have answered since the chain last advanced, and those of them that show that it stands. */
+  /** The endpoints that were polled since the chain last advanced, and those of them that show that it stands. */
   let sinceAdvance = Number.NEGATIVE_INFINITY
   const asked = new Set<string>()
   const standing = new Set<string>()
@@ -82,15 +81,15 @@ export function createProgress({ reference, pace, answering, forked, options }: 
 
   return {
     /**
-     * Call it for every head that an endpoint reports, before the reference head is updated; `advanced`: its height grew, at
-     * `advancedAt` for the last time; `wentBack`: further than a pool does. An endpoint that catches up below the reference
+     * Call it for every head that an endpoint reports, after it is in `heads` and before the reference head is updated;
+     * `advanced`: its height grew; `wentBack`: further than a pool does. An endpoint that catches up below the reference
      * head shows neither that the chain advances nor that it does not, also while it pauses, nor does one that is further
      * ahead than the chain can be, or on another branch.
      */
     noteAnswer(
       endpoint: string,
       { advanced, wentBack }: { readonly advanced: boolean; readonly wentBack: boolean },
-      { head, advancedAt }: Pick<SeenHead, 'head' | 'advancedAt'>,
+      head: Head,
       at: UnixMs,
     ): void {
       const isForked = forked(endpoint) !== null
@@ -102,12 +101,15 @@ export function createProgress({ reference, pace, answering, forked, options }: 
       if (isImpossible(endpoint, head)) return
       const behind = (reference.current?.highest ?? -1) - head.height
       if (advanced && behind >= 0) return
-      const stoodSince = wentBackAt.get(endpoint) ?? advancedAt
+      const stoodSince = wentBackAt.get(endpoint) ?? heads.seen(endpoint)?.advancedAt ?? at
       if (behind >= options.lagBlocks && at - stoodSince < options.stallMs) return
       newestAt = at
       if (advanced) lastAdvanceAt = Math.max(lastAdvanceAt, at)
       else standing.add(endpoint)
     },
+
+    /** Call it for a poll in which an endpoint that is not up told no head. */
+    noteSilence: noteAsked,
 
     /** Call it after the reference head was updated. Detects an endpoint that advances while all others may be stuck. */
     updateLeader,
@@ -125,10 +127,9 @@ export function createProgress({ reference, pace, answering, forked, options }: 
       const latest = latestAdvance(now)
       // Silence is not a halt: two endpoints must have answered without a new block, one of them after `stallMs`.
       const isReported = newestAt - latest >= options.stallMs
-      // Where polls are rarer than `stallMs`, those that were not asked since may have newer blocks.
-      const byMost = standing.size >= 2 && answering() >= 2 && standing.size > answering() - asked.size
-      const isKnown = stoodAt >= latest && answering() >= 1
-      if (!isReported || !(byMost || isKnown)) return null
+      const isKnown = stoodAt >= latest && heads.recent.size >= 1
+      const byTwo = standing.size >= 2 && heads.recent.size >= 2
+      if (!isReported || !(isKnown || (byTwo && standing.size > unaskedOf(heads, asked)))) return null
       stoodAt = newestAt
       return latest
     },
@@ -136,7 +137,7 @@ export function createProgress({ reference, pace, answering, forked, options }: 
     forget,
 
     /** Call it after a restart, when the reference head was updated. The restored heads tell who was ahead of the others. */
-    findLeader(heads: KnownHeads): void {
+    findLeader(): void {
       for (const endpoint of heads.endpoints()) {
         const seen = heads.seen(endpoint)
         if (seen === undefined || seen.head.height <= (reference.current?.height ?? 0)) continue
@@ -159,4 +160,11 @@ export function createProgress({ reference, pace, answering, forked, options }: 
       if (leader !== null) leader.advancedAt += ms
     },
   }
+}
+
+/** How many of the endpoints that answer may have newer blocks, of which we do not know yet. */
+function unaskedOf({ recent, isRecent }: KnownHeads, asked: ReadonlySet<string>): number {
+  let left = recent.size
+  for (const endpoint of asked) if (isRecent(endpoint)) left--
+  return left
 }

@@ -3,6 +3,7 @@ import { type ChainView, createChainView } from '../chain/chain-view.ts'
 import type { ChainReference } from '../chain/reference-head.ts'
 import type { Endpoint } from '../endpoint.ts'
 import type { Network, Shard } from '../network.ts'
+import type { PollResult } from '../poll-result.ts'
 import type { UnixMs } from '../time.ts'
 import type { ShardStanding } from './findings.ts'
 import { isLagging, msPerBlock } from './lag.ts'
@@ -13,6 +14,8 @@ export const FORK_KNOWN_AFTER_INTERVALS = 4
 /** The chains of one network, one per shard, and the network's events that follow from them. */
 export interface NetworkChains {
   at(shard: Shard): ChainView | undefined
+  /** Call it for a poll of an endpoint that is not up: the last heads of shards that failed do not say what it has now. */
+  noteSilence(result: Pick<PollResult, 'endpoint' | 'heads'>, now: UnixMs): void
   /** An endpoint's position on a shard; `null` before its first head. */
   standing(shard: Shard, endpoint: string, wasLagging: boolean, now: UnixMs): ShardStanding | null
   /** Returns the same array if nothing has changed. */
@@ -90,6 +93,10 @@ export function createNetworkChains(
 
   return {
     at: (shard) => chains.get(shard),
+
+    noteSilence({ endpoint, heads }, now) {
+      for (const { shard, outcome } of heads) if (!outcome.ok) chains.get(shard)?.noteSilence(endpoint.name, now)
+    },
 
     standing(shard, endpoint, wasLagging, now) {
       const chain = chains.get(shard)

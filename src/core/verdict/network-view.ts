@@ -124,6 +124,7 @@ export function createNetworkView(
       }
       const health = assess(result, previous, standings, thresholds, at, { timed, isComparable: firstRound.isOver })
       healths.set(name, health)
+      if (health.verdict !== 'up') chains.noteSilence(result, at)
       const wentBack = events?.some(({ kind }) => kind === 'regressed') === true
       return { health, events: events ?? NOTHING, suspect: isSuspect(health, wentBack) }
     },
