@@ -77,9 +77,15 @@ export function createIncidentSource({ store, storeStatus, incidents, clock, log
     async one(id: string): Promise<Incident | null> {
       const here = unstored().get(id)
       if (here !== undefined) return here
-      const record = await store.incident(id)
-      // The incident may have changed during the read.
-      return unstored().get(id) ?? (record === null ? null : ((await read([record]))[0] ?? null))
+      try {
+        const record = await store.incident(id)
+        // The incident may have changed during the read.
+        return unstored().get(id) ?? (record === null ? null : ((await read([record]))[0] ?? null))
+      } catch (error) {
+        const last = error instanceof Unreadable ? known().get(id) : undefined
+        if (last !== undefined) return last
+        throw error
+      }
     },
   }
 }

@@ -330,13 +330,16 @@ test('however log and store differ, the pages list each incident once, in order,
 describe('an incident in memory that the store has deleted', () => {
   const deleted = incident({ id: 'deleted', openedAt: START, closedAt: START + 60_000 })
   const running = incident({ id: 'open', openedAt: START + 1000 })
+  const unreadable = () => Promise.reject(new Unreadable('the incidents', '/var/lib/x.db'))
 
-  function sourceOf(trouble: StoreTrouble | null) {
+  function sourceOf(trouble: StoreTrouble | null, isReadable = true) {
     const clock = createFakeClock()
     const incidents = createIncidentLog()
     for (const one of [deleted, running]) incidents.put(one)
     const source = createIncidentSource({
-      store: { incidents: async () => [], incident: async () => null },
+      store: isReadable
+        ? { incidents: async () => [], incident: async () => null }
+        : { incidents: unreadable, incident: unreadable },
       storeStatus: () => ({ ...QUIET_STORE, trouble }),
       incidents,
       clock,
@@ -358,9 +361,10 @@ describe('an incident in memory that the store has deleted', () => {
     expect(await seen()).toEqual([['open'], undefined])
   })
 
-  test('is shown as long as the store cannot be written', async () => {
-    const { clock, seen } = sourceOf('full')
-
+  test.each([
+    ['written', sourceOf('full')],
+    ['read', sourceOf(null, false)],
+  ])('is shown as long as the store cannot be %s', async (_, { clock, seen }) => {
     await clock.advance(3 * DAY_MS)
 
     expect(await seen()).toEqual([['open', 'deleted'], 'deleted'])
