@@ -135,6 +135,12 @@ describe('questions that fail', () => {
     expect(asked([[[]], ...rotating.slice(1), [[]], ...rotating.slice(1)]).verdict).toBe('up')
   })
 
+  test('of an endpoint that is down are remembered for no longer than other bad polls', () => {
+    const down = asked([[[]], [['a', 'b']], [['b']], [['a']], [['c']], [['a', 'b']], [['b']]])
+
+    expect(down.recent).toHaveLength(2)
+  })
+
   test('of which not all polls have one confirm what the least bad of as many polls says', () => {
     const polls = [[['a'], SLOW], [['b']], [[], SLOW]] as const
     const patience = { failAfter: 3, recoverAfter: 1 }

@@ -16,9 +16,9 @@ export function confirm(
 ): ConfirmationState {
   const keep = Math.max(thresholds.failAfter, thresholds.recoverAfter)
   if (findings.length === 0 && isUneventful(previous, keep)) return previous
-  const poll = pollOf(findings, at, unanswered)
-  const most = poll.verdict === 'up' ? keep : Math.max(keep, LASTING * thresholds.failAfter)
-  const recent = [...previous.recent, poll].slice(-most)
+  const polls = [...previous.recent, pollOf(findings, at, unanswered)]
+  const needsMore = areUnrelated(polls.slice(-thresholds.failAfter))
+  const recent = polls.slice(-(needsMore ? Math.max(keep, LASTING * thresholds.failAfter) : keep))
   const { verdict, since } = nextVerdict(previous, recent, thresholds)
   const traces = nextTraces(previous.traces, findings, recent, verdict, thresholds)
   if (verdict === null || verdict === 'up') return { verdict, since, recent, traces }
