@@ -1,5 +1,5 @@
 import type { Clock } from '../clock.ts'
-import { type Endpoint, type EndpointKey, networkOf } from '../core/endpoint.ts'
+import { type Endpoint, type EndpointKey, endpointKey, networkOf } from '../core/endpoint.ts'
 import { FAILURES } from '../core/failure.ts'
 import type { ObservedPoll, Observer } from '../core/observer/observer.ts'
 import { isAnswered, type PollResult, rateLimitOf, type ShardHead } from '../core/poll-result.ts'
@@ -74,6 +74,7 @@ export function createPoller(deps: PollerDeps): Poller {
     if (previous.verdict !== health.verdict) logVerdict(log, previous.verdict, health)
     entry.isSuspect = suspect
     if (suspect) pollSoon(key)
+    for (const name of view.chains.unasked(now)) pollSoon(endpointKey({ network: endpoint.network, name }), key)
   }
 
   /** Discards a poll that failed through our own fault: the endpoint's state is unknown from here on. */

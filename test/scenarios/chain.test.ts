@@ -395,6 +395,35 @@ describe('an endpoint that does not advance', () => {
     await stage.until(() => stage.halted('ethereum'), 8 * MINUTE)
   })
 
+  describe.each([5 * MINUTE, HOUR])('two of five, while the others are polled every %i ms', (intervalMs) => {
+    const rare = (name: string) => ({ name, intervalMs })
+    const mixed = () =>
+      createStage({ networks: [{ name: 'ethereum', endpoints: [...TWO, rare('c'), rare('d'), rare('e')] }] })
+
+    test('and the chain halts: the others are polled, once each, and the network is halted', async () => {
+      const stage = mixed()
+      await stage.pass(3 * HOUR)
+      stage.halt('ethereum', true)
+      const before = stage.pollsOf(key('c')).length
+
+      await stage.until(() => stage.halted('ethereum'), 3 * MINUTE)
+
+      await stage.pass(4 * MINUTE)
+      expect(stage.pollsOf(key('c')).length - before).toBeLessThanOrEqual(2)
+      expect(stage.open().map(({ cause }) => cause)).toEqual(['halted'])
+    })
+
+    test('and only they stand still: the others are polled, and it is the two that are stalled', async () => {
+      const stage = mixed()
+      await stage.pass(3 * HOUR)
+      for (const name of ['a', 'b']) stage.set(key(name), { stuckAt: stage.height('ethereum') })
+
+      await stage.until(() => stage.codes(key('a')).includes('stalled'), 3 * MINUTE)
+
+      expect(stage.incidents().filter(({ cause }) => cause === 'halted')).toEqual([])
+    })
+  })
+
   test('two of five, as the others have died of a block: the network is halted, however rarely a sixth one is polled', async () => {
     const rare = { name: 'f', intervalMs: HOUR }
     const stage = createStage({ networks: [{ name: 'ethereum', endpoints: [...FIVE, rare] }] })

@@ -41,6 +41,8 @@ export interface ChainView {
   confirmedHeight(): number | null
   /** Since when no endpoint advances although endpoints answer; else `null`. It takes two endpoints to detect. */
   haltedSince(now: UnixMs): UnixMs | null
+  /** Endpoints to poll before it is known whether the chain has halted; none while it advances. */
+  unasked(now: UnixMs): readonly string[]
   /** Whether endpoints disagree on a block without a majority. */
   isForked(): boolean
   fork(): Fork | null
@@ -111,12 +113,11 @@ export function createChainView(initial: ChainViewOptions): ChainView {
   /** Changed in place, so that every part reads the present ones. */
   const options = { ...initial }
   const heads = createKnownHeads(options)
-  const answering = () => heads.recent.size
   const pace = createBlockPace(options)
   const reference = createReferenceHead({ options, heads, pace })
   const branches = createBranches({
     reached: (height) => heads.recent.reached(height),
-    answering,
+    answering: () => heads.recent.size,
     unpolled: () => options.unpolled?.() ?? 0,
     agreedHeight: () => reference.current?.height ?? null,
     slackBlocks: () => options.lagBlocks + Math.ceil(options.recentMs / 2 / pace.shortestMs()),
@@ -134,11 +135,6 @@ export function createChainView(initial: ChainViewOptions): ChainView {
     for (const endpoint of expired) branches.expire(endpoint)
     if (expired.length > 0) reference.markChanged(null)
     reference.update(now)
-  }
-
-  function haltedSince(now: UnixMs): UnixMs | null {
-    update(now)
-    return progress.haltedSince(now)
   }
 
   return {
@@ -180,7 +176,8 @@ export function createChainView(initial: ChainViewOptions): ChainView {
         if (!isPossible(options, before, head, at - heads.readAt(endpoint), reference.current?.height ?? 0))
           return false
       }
-      if (answering() < 2 && own.some((block) => isReplaced(branches.blocksAt(block.height), block.hash))) return false
+      if (heads.recent.size < 2 && own.some((block) => isReplaced(branches.blocksAt(block.height), block.hash)))
+        return false
       return !branches.isOutvoted(endpoint, [...own, ...compared])
     },
 
@@ -201,7 +198,7 @@ export function createChainView(initial: ChainViewOptions): ChainView {
 
     reference(now) {
       update(now)
-      return answering() === 0 ? null : reference.current
+      return heads.recent.size === 0 ? null : reference.current
     },
 
     standing(endpoint, now) {
@@ -212,7 +209,7 @@ export function createChainView(initial: ChainViewOptions): ChainView {
       const { head, advancedAt } = seen
       const lagConfirmed = Math.max(0, confirmedOf(agreed, heads) - head.height)
       const reason = options.isAlone ? 'unmatched' : reasonForAge(options, heads, endpoint, seen, lagConfirmed, now)
-      const isByAge = reason !== null && (options.isAlone || haltedSince(now) === null)
+      const isByAge = reason !== null && (options.isAlone || progress.haltedSince(now) === null)
       return {
         head,
         advancedAt,
@@ -227,7 +224,11 @@ export function createChainView(initial: ChainViewOptions): ChainView {
 
     confirmedHeight: () => (reference.current === null ? null : confirmedOf(reference.current, heads)),
 
-    haltedSince,
+    haltedSince(now) {
+      update(now)
+      return progress.haltedSince(now)
+    },
+    unasked: progress.unasked,
     noteSilence: progress.noteSilence,
     isForked: branches.isForked,
     fork: branches.fork,

@@ -22,10 +22,7 @@ export function createProgress({ reference, pace, heads, forked, options }: Prog
   let leader: { readonly endpoint: string; readonly height: number; advancedAt: UnixMs } | null = null
   /** When an endpoint last showed whether the chain advances. */
   let newestAt = Number.NEGATIVE_INFINITY
-  /** The endpoints that were polled since the chain last advanced, and those of them that show that it stands. */
-  let sinceAdvance = Number.NEGATIVE_INFINITY
-  const asked = new Set<string>()
-  const standing = new Set<string>()
+  const { asked, standing, ...sinceAdvance } = createAsked()
   /** When the chain was last seen to stand: a known halt lasts until a newer block, also while no endpoint answers. */
   let stoodAt = Number.NEGATIVE_INFINITY
   /** Heights of endpoints that were ahead by more blocks than fit between the timestamps, and have not gone back since. */
@@ -62,18 +59,25 @@ export function createProgress({ reference, pace, heads, forked, options }: Prog
   }
 
   function noteAsked(endpoint: string, at: UnixMs): void {
-    const latest = latestAdvance(at)
-    if (latest > sinceAdvance) {
-      sinceAdvance = latest
-      asked.clear()
-      standing.clear()
-    }
-    asked.add(endpoint)
+    sinceAdvance.note(endpoint, latestAdvance(at))
+  }
+
+  /** Silence is not a halt: an endpoint must have answered without a new block, `stallMs` after the last one. */
+  function isReported(now: UnixMs): boolean {
+    return newestAt - latestAdvance(now) >= options.stallMs
+  }
+
+  function haltedSince(now: UnixMs): UnixMs | null {
+    const latest = latestAdvance(now)
+    const isKnown = stoodAt >= latest && heads.recent.size >= 1
+    const byTwo = standing.size >= 2 && heads.recent.size >= 2
+    if (!isReported(now) || !(isKnown || (byTwo && standing.size > unaskedOf(heads, asked)))) return null
+    stoodAt = newestAt
+    return latest
   }
 
   function forget(endpoint: string): void {
-    asked.delete(endpoint)
-    standing.delete(endpoint)
+    sinceAdvance.forget(endpoint)
     if (leader?.endpoint === endpoint) leader = null
     impossible.delete(endpoint)
     wentBackAt.delete(endpoint)
@@ -123,15 +127,15 @@ export function createProgress({ reference, pace, heads, forked, options }: Prog
     },
 
     /** Since when no endpoint advances although endpoints answer; `null` if one does, or if this is unknown. */
-    haltedSince(now: UnixMs): UnixMs | null {
-      const latest = latestAdvance(now)
-      // Silence is not a halt: two endpoints must have answered without a new block, one of them after `stallMs`.
-      const isReported = newestAt - latest >= options.stallMs
-      const isKnown = stoodAt >= latest && heads.recent.size >= 1
-      const byTwo = standing.size >= 2 && heads.recent.size >= 2
-      if (!isReported || !(isKnown || (byTwo && standing.size > unaskedOf(heads, asked)))) return null
-      stoodAt = newestAt
-      return latest
+    haltedSince,
+
+    /** Endpoints that may have newer blocks than those that stand at the reference head. Whether it has halted, they know. */
+    unasked(now: UnixMs): readonly string[] {
+      if (!isReported(now) || haltedSince(now) !== null) return NOTHING
+      const highest = reference.current?.highest ?? 0
+      const isAtHead = (endpoint: string) => highest - (heads.seen(endpoint)?.head.height ?? 0) < options.lagBlocks
+      if (![...standing].some(isAtHead)) return NOTHING
+      return [...heads.endpoints()].filter((endpoint) => heads.isRecent(endpoint) && !asked.has(endpoint))
     },
 
     forget,
@@ -154,10 +158,36 @@ export function createProgress({ reference, pace, heads, forked, options }: Prog
     shift(ms: number): void {
       lastAdvanceAt += ms
       newestAt += ms
-      sinceAdvance += ms
+      sinceAdvance.shift(ms)
       stoodAt += ms
       for (const [endpoint, at] of wentBackAt) wentBackAt.set(endpoint, at + ms)
       if (leader !== null) leader.advancedAt += ms
+    },
+  }
+}
+
+/** The endpoints that were polled since the chain last advanced, and those of them that show that it stands. */
+function createAsked() {
+  let since = Number.NEGATIVE_INFINITY
+  const asked = new Set<string>()
+  const standing = new Set<string>()
+  return {
+    asked,
+    standing,
+    note(endpoint: string, advancedAt: UnixMs): void {
+      if (advancedAt > since) {
+        since = advancedAt
+        asked.clear()
+        standing.clear()
+      }
+      asked.add(endpoint)
+    },
+    forget(endpoint: string): void {
+      asked.delete(endpoint)
+      standing.delete(endpoint)
+    },
+    shift(ms: number): void {
+      since += ms
     },
   }
 }
@@ -168,3 +198,5 @@ function unaskedOf({ recent, isRecent }: KnownHeads, asked: ReadonlySet<string>)
   for (const endpoint of asked) if (isRecent(endpoint)) left--
   return left
 }
+
+const NOTHING: readonly never[] = Object.freeze([])

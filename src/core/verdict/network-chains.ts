@@ -22,6 +22,8 @@ export interface NetworkChains {
   references(now: UnixMs): readonly NetworkReference[]
   /** Shards on which no endpoint advances although endpoints answer, and since when. */
   halts(now: UnixMs): readonly { readonly shard: Shard; readonly since: UnixMs }[]
+  /** Endpoints to poll before it is known whether a chain has halted; none while all advance. */
+  unasked(now: UnixMs): readonly string[]
   /** Whether the endpoints of any shard disagree without a majority. */
   isForked(): boolean
   /** The fork of the first forked shard; `null` if there is none. Slow on large networks. */
@@ -163,6 +165,15 @@ export function createNetworkChains(
         halts.push({ shard, since })
       }
       return halts ?? NOTHING
+    },
+
+    unasked(now) {
+      let names: readonly string[] = NOTHING
+      for (const chain of chains.values()) {
+        const more = chain.unasked(now)
+        if (more.length > 0) names = [...names, ...more]
+      }
+      return names
     },
 
     isForked() {
