@@ -310,6 +310,43 @@ describe('while an outage is open', () => {
     expect(listed(stage)).toHaveLength(3)
   })
 
+  test('that gets worse by another condition has both, each in its own state and with its own message', async () => {
+    const endpoints = shared(3, over)
+    const stage = stageOf(endpoints)
+    await stage.pass(2 * MINUTE)
+
+    for (const { name } of endpoints) stage.set(key(name), { behind: 10 })
+    await stage.pass(5 * MINUTE)
+    fail(stage, endpoints)
+    await stage.pass(5 * MINUTE)
+
+    const [outage] = listed(stage)
+    const [lagging, failing] = outage?.conditions ?? []
+    expect(outage).toMatchObject({ cause: 'outage', state: 'down', affected: names(endpoints) })
+    expect(outage?.conditions).toMatchObject([
+      { code: 'lagging', state: 'degraded', message: 'its newest block is 2 min old' },
+      { code: 'bad-answer', state: 'down', message: 'answered HTTP 503', until: null },
+    ])
+    expect(lagging?.until).toBe(failing?.since)
+    expect(outage?.changes.at(0)).toMatchObject({ state: 'degraded', codes: ['lagging'] })
+    expect(outage?.changes.at(-1)).toMatchObject({ at: failing?.since, state: 'down', codes: ['bad-answer'] })
+  })
+
+  test('an endpoint that joins while all fail in another way leaves reason and message as they were', async () => {
+    const endpoints = shared(3, over)
+    const stage = stageOf(endpoints)
+    await stage.pass(2 * MINUTE)
+
+    fail(stage, endpoints.slice(0, 2))
+    await stage.pass(18 * SECOND)
+    for (const { name } of endpoints) stage.set(key(name), { failure: { kind: 'refused' } })
+    await stage.pass(2 * MINUTE)
+
+    expect(listed(stage)).toMatchObject([
+      { affected: names(endpoints), conditions: [{ code: 'bad-answer', message: 'answered HTTP 503' }] },
+    ])
+  })
+
   test('one that fails within two intervals joins', async () => {
     const endpoints = shared(5, over)
     const stage = stageOf(endpoints)

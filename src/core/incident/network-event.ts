@@ -100,25 +100,33 @@ function reopened(
 
 /**
  * Returns the same object unless another endpoint joined, the shards changed, or the state got worse: a longer duration is
- * no change.
+ * no change. If another condition makes it worse, the one that held ends there.
  */
 export function continueEvent(
   incident: Incident,
-  { state, message, shards, affected }: NetworkEvent,
+  { state, code, message, shards, affected }: NetworkEvent,
   samples: readonly IncidentSample[],
   at: UnixMs,
 ): Incident {
   const before = new Set(incident.affected)
   const joined = affected.filter((name) => !before.has(name))
-  const worstState = worst([incident.state, state])
-  const isSame = ({ until, shards: known }: IncidentCondition) => until !== null || String(known) === String(shards)
-  if (joined.length === 0 && worstState === incident.state && incident.conditions.every(isSame)) return incident
+  const isWorse = (held: IncidentCondition) => worst([held.state, state]) !== held.state
+  const isSame = (held: IncidentCondition) =>
+    held.until !== null || (String(held.shards) === String(shards) && !isWorse(held))
+  if (joined.length === 0 && incident.conditions.every(isSame)) return incident
   const all = [...incident.affected, ...joined].sort()
-  const conditions = incident.conditions.map((condition) =>
-    condition.until === null ? { ...condition, state: worst([condition.state, state]), message, shards } : condition,
-  )
+  const conditions = incident.conditions.flatMap((held): IncidentCondition[] => {
+    if (held.until !== null) return [held]
+    if (held.code === code) return [{ ...held, state: worst([held.state, state]), message, shards }]
+    if (!isWorse(held)) return [held]
+    return [
+      { ...held, until: at },
+      { code, state, message, shards, since: at, until: null },
+    ]
+  })
   const codes = conditions.flatMap(({ code, until }) => (until === null ? [code] : []))
   const change: IncidentChange = { at, state, codes, samples }
+  const worstState = worst([incident.state, state])
   return { ...incident, state: worstState, affected: all, conditions, changes: withChange(incident.changes, change) }
 }
 
