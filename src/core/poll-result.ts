@@ -160,8 +160,10 @@ export interface NodeClient {
   readonly version: string | null
 }
 
-/** The name of the first check of a consensus node: a path of the Beacon API. */
-export const CONSENSUS_HEALTH = '/eth/v1/node/health'
+/** What the names of a consensus node's checks begin with: they are paths of the Beacon API. */
+export const CONSENSUS_CHECKS = '/eth/v1/node/'
+/** Its first check. */
+export const CONSENSUS_HEALTH = `${CONSENSUS_CHECKS}health`
 
 export const CONSENSUS_STATES = ['synced', 'syncing', 'optimistic', 'without-execution', 'down', 'unreached'] as const
 

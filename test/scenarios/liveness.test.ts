@@ -162,6 +162,35 @@ describe('an endpoint whose node', () => {
   })
 })
 
+test.each([
+  { state: 'down' as const, reason: 'answered HTTP 500' },
+  { state: 'unreached' as const, reason: 'no route to the host (ENETUNREACH)' },
+])(
+  'a question that the execution node does not answer keeps its condition while the consensus node is $state',
+  async (over) => {
+    const failing = check('net_version', false, 'the answer is not JSON')
+    const stage = stageOf()
+    stage.set(key('b'), reporting({}, [failing]))
+    await stage.pass(5 * MINUTE)
+    expect(stage.codes(key('b'))).toEqual(['check-failing'])
+
+    const report = { ...QUIET, consensus: { ...CONSENSUS, ...over } }
+    const health = check('/eth/v1/node/health', false, over.reason)
+    stage.set(key('b'), { liveness: () => livenessOf(report, [failing, health]) })
+    await stage.pass(5 * MINUTE)
+
+    expect(stage.codes(key('b'))).toEqual(['consensus-down', 'check-failing'])
+    expect(stage.message(key('b'), 'check-failing')).toMatch(
+      /^net_version failed \d+ times in a row: the answer is not JSON$/,
+    )
+    const [incident] = stage.incidents()
+    expect(incident?.conditions.map(({ code, until }) => [code, until])).toEqual([
+      ['check-failing', null],
+      ['consensus-down', null],
+    ])
+  },
+)
+
 test('a node whose consensus node cannot be reached from here is down after three failures in a row, not before', async () => {
   const stage = stageOf()
   await stage.pass(5 * MINUTE)

@@ -1,5 +1,11 @@
 import type { Thresholds } from '../network.ts'
-import { CONSENSUS_HEALTH, type ConsensusReport, type Liveness, type NodeReport } from '../poll-result.ts'
+import {
+  CONSENSUS_CHECKS,
+  CONSENSUS_HEALTH,
+  type ConsensusReport,
+  type Liveness,
+  type NodeReport,
+} from '../poll-result.ts'
 import { humanDuration, type UnixMs } from '../time.ts'
 import { type Finding, named } from './condition.ts'
 
@@ -69,12 +75,14 @@ function pushReport(
   ]
   if (few.length > 0) findings.push({ code: 'few-peers', verdict: 'degraded', message: few.join('; ') })
   // A consensus node that is down does not answer its questions either.
-  if (unanswered.length > 0 && !isUnreached && consensus?.state !== 'down') {
-    const [first] = unanswered
+  const isDown = isUnreached || consensus?.state === 'down'
+  const failing = isDown ? unanswered.filter(({ name }) => !name.startsWith(CONSENSUS_CHECKS)) : unanswered
+  if (failing.length > 0) {
+    const [first] = failing
     findings.push({
       code: 'check-failing',
       verdict: 'degraded',
-      message: `${unanswered.map(({ name }) => name).join(', ')} failed ${first?.contiguousFailures} times in a row: ${first?.error}`,
+      message: `${failing.map(({ name }) => name).join(', ')} failed ${first?.contiguousFailures} times in a row: ${first?.error}`,
     })
   }
 }
