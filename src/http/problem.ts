@@ -19,10 +19,13 @@ const TITLES: Record<number, string> = {
   403: 'Forbidden',
   404: 'Not found',
   405: 'Method not allowed',
+  408: 'Request timeout',
+  409: 'Conflict',
   413: 'Too large',
   414: 'URL too long',
   415: 'Unsupported media type',
   421: 'Misdirected request',
+  431: 'Headers too large',
   500: 'Internal error',
   503: 'Not available',
 }

@@ -58,6 +58,8 @@ export function createHttpServer({ options, ...deps }: HttpServerDeps) {
   const connections = limitConnections(app.server, options.maxConnections, clock)
   const reads = new PacedReads(app.server, options.tls !== null)
   app.server.prependListener('request', (request, response) => reads.begin(request.socket, response))
+  // Unknown expectations are ignored (RFC 9110, section 10.1.1); Node would answer 417 without a body.
+  app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response))
   const source = createIncidentSource({ ...deps, storeStatus: () => metrics.daemonStatus().store })
   const scopes = createScopes({ board, incidents, source, publicNetworks: options.publicPage.networks })
   const writerFor = (audience: Audience) =>

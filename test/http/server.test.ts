@@ -3,6 +3,7 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { gunzipSync } from 'node:zlib'
 import { afterEach, describe, expect, onTestFinished, test } from 'vitest'
+import { problemBody } from '../../src/http/problem.ts'
 import { ProblemView } from '../../src/http/wire/common.ts'
 import { HistoryView } from '../../src/http/wire/history.ts'
 import { StatusView } from '../../src/http/wire/status.ts'
@@ -103,6 +104,27 @@ describe('every answer', () => {
     const answer = await talk(port, `GET / HTTP/1.1\r\nHost: x\r\nX: ${'x'.repeat(8200)}\r\n\r\n`)
 
     expect(answer).toMatch(/^HTTP\/1\.1 431 /)
+  })
+
+  test('to an unknown expectation is the answer without it, over a real socket', async () => {
+    const { server } = setting()
+    const { port } = await server.listen()
+
+    const answer = await talk(
+      port,
+      'GET /nothing HTTP/1.1\r\nHost: localhost\r\nExpect: x\r\nConnection: close\r\n\r\n',
+    )
+
+    expect(answer).toMatch(/^HTTP\/1\.1 404 Not Found\r\n/)
+    expect(answer).toContain('application/problem+json')
+  })
+
+  test.each([
+    [408, 'Request timeout'],
+    [409, 'Conflict'],
+    [431, 'Headers too large'],
+  ])('of status %i has the title %s', (status, title) => {
+    expect(problemBody({ status, detail: 'x' }).title).toBe(title)
   })
 
   test('is counted by route and code, never by path', async () => {
