@@ -124,8 +124,7 @@ export function writeCursor({ openedAt, id }: IncidentCursor): string {
 /** `null` for an invalid cursor. */
 export function readCursor(cursor: string): IncidentCursor | null {
   if (cursor.length > 512) return null
-  const [, openedAt, id] =
-    /^(\d{1,16}(?:\.\d{1,6})?) (\S{1,256})$/.exec(Buffer.from(cursor, 'base64url').toString()) ?? []
+  const [, openedAt, id] = /^(\d{1,16}) ([^\s\0]{1,256})$/.exec(Buffer.from(cursor, 'base64url').toString()) ?? []
   return openedAt === undefined || id === undefined ? null : { openedAt: Number(openedAt), id }
 }
 

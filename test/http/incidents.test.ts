@@ -217,6 +217,10 @@ describe('/api/v1/incidents', () => {
     ['?limit=1e1&network=Own_1&cursor=nonsense', ['limit', 'network', 'cursor']],
     ['?endpoint=', ['endpoint']],
     ['?cursor=', ['cursor']],
+    // Not what a page ends with, and no query for PostgreSQL: `1.5 a`, `1 a\0`.
+    ['?cursor=MS41IGE', ['cursor']],
+    ['?cursor=MSBhAA', ['cursor']],
+    ['?part_of=a%00', ['part_of']],
     ['?state=down', ['state']],
     ['?from=yesterday&to=', ['from', 'to']],
     ['?condition=no-such', ['condition']],

@@ -74,6 +74,7 @@ describe('incidents', () => {
       expect(await store.incidents({ limit: 10, open: true })).toHaveLength(1)
       expect(await store.incident('c')).toEqual(incidentOf('c', { openedAt: BASE + 2, absorbed: true }))
       expect(await store.incident("c' OR 1")).toBeNull()
+      expect(await store.incident('c\0')).toBeNull()
       expect(await store.savedHealth()).toHaveLength(1)
     })
   }

@@ -44,7 +44,7 @@ const ListQuery = z.strictObject({
     .describe('The `next_cursor` of the previous page'),
   part_of: z
     .string()
-    .regex(/^\S{1,256}$/, { error: 'must be the `id` of an incident' })
+    .regex(/^[^\s\0]{1,256}$/, { error: 'must be the `id` of an incident' })
     .optional()
     .describe('Only incidents that are part of this network-wide one; they are not listed otherwise'),
 })

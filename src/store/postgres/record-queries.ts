@@ -36,6 +36,8 @@ export async function selectIncidents(query: Query, wanted: IncidentQuery): Prom
 }
 
 export async function selectIncident(query: Query, id: string): Promise<IncidentJson | null> {
+  // PostgreSQL rejects a query with such a text, and has no row with one.
+  if (id.includes('\0')) return null
   const [row] = await query<IncidentJson>(`SELECT ${INCIDENT_COLUMNS} FROM incidents WHERE id = $1`, [id])
   return row ?? null
 }
