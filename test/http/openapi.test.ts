@@ -1,10 +1,11 @@
 import { expect, test } from 'vitest'
 import { Secret } from '../../src/secret.ts'
+import { Unreadable } from '../../src/store/reads.ts'
 import { incident } from '../support/incident.ts'
 import { setUp } from './setting.ts'
 
 interface Operation {
-  responses: Record<string, unknown>
+  responses: Record<string, { content?: Record<string, unknown> }>
   requestBody?: { content: Record<string, { schema: { properties: Record<string, unknown>; required: string[] } }> }
 }
 
@@ -102,6 +103,19 @@ test('every route describes its refusal of a wrong token, which public ones have
     const { statusCode } = await server.inject({ url: path.replaceAll(/[{}]/g, ''), ...authorization('wrong') })
     expect(Object.keys(get.responses).includes('401'), path).toBe(statusCode === 401)
   }
+})
+
+test('a view that cannot be read now is described as the page that it is', async () => {
+  const incident = () => Promise.reject(new Unreadable('the incident', 'gone'))
+  const { server } = setUp({ store: { incident } })
+  const { paths }: Description = (await server.inject('/openapi.json')).json()
+
+  const { statusCode, headers } = await server.inject('/incidents/other')
+
+  expect(statusCode).toBe(503)
+  const [type = ''] = String(headers['content-type']).split(';')
+  const { content = {} } = paths['/incidents/{id}']?.get?.responses['503'] ?? {}
+  expect(Object.keys(content)).toEqual([type, 'application/problem+json'])
 })
 
 test('every route that changes something is described with its body, and with all refusals', async () => {

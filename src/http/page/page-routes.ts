@@ -227,7 +227,10 @@ function viewRoute(view: ViewName) {
       200: html('A page that is readable without scripts'),
       401: html('The sign-in form'),
       ...(names.length === 0 ? {} : { 404: html('Not known here') }),
-      503: problem('Too many pages wait to be drawn'),
+      503: {
+        description: 'What it shows cannot be read now; as a problem, if too many pages wait to be drawn',
+        content: { ...html('').content, ...problem('').content },
+      },
     },
     ...(names.length === 0 ? {} : { params: z.object(Object.fromEntries(names.map((name) => [name, z.string()]))) }),
   })
