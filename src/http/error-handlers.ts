@@ -11,7 +11,7 @@ import type { App, RouteDeps } from './route.ts'
 export function addErrors(app: App, { log }: Pick<RouteDeps, 'log'>, pages: Pages, paths: readonly KnownPath[]): void {
   app.setNotFoundHandler((request, reply) => {
     const path = request.url.split('?', 1)[0] ?? ''
-    if (request.method === 'GET' && prefersHtml(request)) return pages.sendMissing(request, reply)
+    if (prefersHtml(request)) return pages.sendMissing(request, reply)
     const methods = new Set(paths.filter(({ pattern }) => pattern.test(path)).flatMap((known) => known.methods))
     if (methods.size === 0 || methods.has(request.method)) {
       return sendProblem(reply, {

@@ -16,8 +16,11 @@ export function prefersText({ headers }: FastifyRequest): boolean {
 }
 
 /** Whether to send a page instead of a problem document: browsers name HTML in `Accept`, programs do not. */
-export function prefersHtml({ headers }: FastifyRequest): boolean {
-  return offersOf(headers.accept).some(({ name, quality }) => name === 'text/html' && quality > 0)
+export function prefersHtml({ headers, method }: FastifyRequest): boolean {
+  return (
+    (method === 'GET' || method === 'HEAD') &&
+    offersOf(headers.accept).some(({ name, quality }) => name === 'text/html' && quality > 0)
+  )
 }
 
 /** OpenMetrics if `Accept` rates it at least as high as the text format, as Prometheus does. */

@@ -186,7 +186,7 @@ function addAccess(app: App, options: AccessOptions, pages: Pages): void {
     const audience = access.judge(request, visibility)
     if (audience === 'misdirected') return sendMisdirected(reply)
     if (audience === 'refused') {
-      const wantsPage = request.is404 ? request.method === 'GET' && prefersHtml(request) : isPage
+      const wantsPage = request.is404 ? prefersHtml(request) : isPage
       return wantsPage ? pages.sendLocked(request, reply) : sendRefusal(reply)
     }
     request.audience = audience

@@ -56,6 +56,25 @@ describe('every answer', () => {
     ProblemView.strict().parse(answer.json())
   })
 
+  test.each([undefined, new Secret(TOKEN)])(
+    'to HEAD has the type of that to GET, also for a browser (token: %s)',
+    async (token) => {
+      const { server } = setting({ options: { token: token ?? null, public: false } })
+
+      for (const url of ['/nothing', '/api/v1/nothing', '/api/v1/networks/nothing', '/networks/nothing']) {
+        const of = { url, headers: { accept: 'text/html' } }
+        const [get, head] = [
+          await server.inject({ method: 'GET', ...of }),
+          await server.inject({ method: 'HEAD', ...of }),
+        ]
+        expect([head.statusCode, head.headers['content-type']], url).toEqual([
+          get.statusCode,
+          get.headers['content-type'],
+        ])
+      }
+    },
+  )
+
   test('says that a path is not one of the server, and where those of the API are listed', async () => {
     const answer = await setting().server.inject('/api/v1/nothing')
 
