@@ -51,7 +51,9 @@ export function* beaconConsensus(memory: ChainMemory, now: number): Inquiry<Cons
     reason: null,
     remainingSlots,
     peers: valueOf(peers),
-    ...(endingFailure(peers, 'later') === null ? failedAs('peersFailed', peers) : null),
+    ...failedAs('syncFailed', sync),
+    // A rate limit of the synchronization leaves the peers unasked.
+    ...(state !== null && now < memory.consensusRestsUntil ? { peersFailed: true } : failedAs('peersFailed', peers)),
   }
   const isLimited = state === null && now <= memory.consensusRestsUntil
   return { ok: true, value: { report: isLimited ? { ...report, isLimited } : report, checks } }

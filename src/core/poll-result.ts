@@ -176,7 +176,8 @@ export interface ConsensusReport {
   readonly peers: number | null
   /** It told nothing of its state because it limits our rate. */
   readonly isLimited?: true
-  /** It offers to tell its peers, and failed to. */
+  /** It offers to tell more of its state than its health, or its peers, and failed to. */
+  readonly syncFailed?: true
   readonly peersFailed?: true
 }
 

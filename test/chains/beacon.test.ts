@@ -91,7 +91,16 @@ test.each<[string, Scripted, Scripted, readonly boolean[]]>([
 
 test('that answers the question for its peers with an error: their number is unknown', () => {
   expect(reportOf([READY, SYNCED, { body: '', status: 500 }])).toMatchObject({ peers: null, peersFailed: true })
+  expect(reportOf([READY, SYNCED, { body: '', status: 429, retryAfterMs: null }])).toMatchObject({ peersFailed: true })
   expect(reportOf([READY, SYNCED, { body: '', status: 404 }])).not.toHaveProperty('peersFailed')
+})
+
+test.each<[string, Scripted]>([
+  ['an error', { body: '', status: 500 }],
+  ['a rate limit', { body: '', status: 429, retryAfterMs: null }],
+])('that answers the question for its synchronization with %s: only its health is known', (_title, failed) => {
+  expect(reportOf([READY, failed, PEERS])).toMatchObject({ state: 'synced', syncFailed: true })
+  expect(reportOf([READY, { body: '', status: 404 }, PEERS])).not.toHaveProperty('syncFailed')
 })
 
 describe('that limits our rate', () => {
@@ -100,8 +109,16 @@ describe('that limits our rate', () => {
   test('is neither down nor syncing, and has failed no check', () => {
     const { report, checks } = valueOf(ask([limited(null), SYNCED, limited(null)]))
 
-    expect(report).toEqual({ state: 'synced', reason: null, remainingSlots: 0, peers: null })
+    expect(report).toEqual({ state: 'synced', reason: null, remainingSlots: 0, peers: null, peersFailed: true })
     expect(checks.map(({ name, healthy }) => [name, healthy])).toEqual([[SYNCING, true]])
+  })
+
+  test('after its health is not asked for the rest, which stays as it was', () => {
+    const { reading, requests } = ask([READY, limited(600_000)])
+
+    expect(requests).toHaveLength(2)
+    const report = { state: 'synced', peers: null, syncFailed: true, peersFailed: true }
+    expect(reading).toMatchObject({ ok: true, value: { report } })
   })
 
   test('is not known if it tells neither health nor synchronization', () => {

@@ -376,6 +376,14 @@ test.each<[string, Node, Partial<NodeReport>, check: string, state: string, code
     'consensus-syncing',
   ],
   [
+    'has a consensus node that does not reach it',
+    consensus({ state: 'without-execution' }),
+    { consensus: { ...CONSENSUS, remainingSlots: null, syncFailed: true } },
+    '/eth/v1/node/syncing',
+    'degraded',
+    'consensus-syncing',
+  ],
+  [
     'has a consensus node with few peers',
     consensus({ peers: 0 }),
     { consensus: { ...CONSENSUS, peers: null, peersFailed: true } },

@@ -70,11 +70,13 @@ export function unansweredFor(
   if (outcome?.ok === false) return NONE
   const { syncFailed, peersFailed, consensus = null } = liveness?.report ?? {}
   const isConsensusUntold = consensus?.isLimited === true || consensus?.state === 'unreached'
-  if (!syncFailed && !peersFailed && !consensus?.peersFailed && !isConsensusUntold) return NONE
+  const { syncFailed: isSyncUntold, peersFailed: arePeersUntold } = consensus ?? {}
+  if (!syncFailed && !peersFailed && !isSyncUntold && !arePeersUntold && !isConsensusUntold) return NONE
   const codes = new Set<ConditionCode>()
   if (syncFailed) codes.add('syncing')
-  if (peersFailed || consensus?.peersFailed || isConsensusUntold) codes.add('few-peers')
-  if (isConsensusUntold) codes.add('consensus-syncing').add('consensus-down')
+  if (peersFailed || arePeersUntold || isConsensusUntold) codes.add('few-peers')
+  if (isSyncUntold || isConsensusUntold) codes.add('consensus-syncing')
+  if (isConsensusUntold) codes.add('consensus-down')
   return codes
 }
 
