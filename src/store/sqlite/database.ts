@@ -3,8 +3,8 @@ import Database from 'better-sqlite3'
 import type { UnixMs } from '../../core/time.ts'
 import { type Migration } from '../migrations.ts'
 import { StoreError } from '../store.ts'
-import { makeDirectoryOf } from './disk.ts'
-import { CHECKED_AT_START_BYTES, refuseDamaged } from './integrity.ts'
+import { makeDirectoryOf, troubleOf } from './disk.ts'
+import { CHECKED_AT_START_BYTES, type Integrity, isSound, refuseDamaged } from './integrity.ts'
 import { createMarkReader, createMarkWriter } from './marks.ts'
 import { migrate, refuseForeignFile, refuseNewerSchema, refuseText } from './migrate.ts'
 
@@ -77,6 +77,24 @@ export function openReadOnly(path: string): Database.Database {
   } catch (error) {
     db.close()
     throw error
+  }
+}
+
+/** Whether quick_check finds nothing, over a connection of its own, which remembers no page as it was. */
+export function isSoundFile(path: string): boolean {
+  const db = openReadOnly(path)
+  try {
+    return isSound(db)
+  } finally {
+    db.close()
+  }
+}
+
+export function integrityOf(path: string): Exclude<Integrity, 'ended'> {
+  try {
+    return isSoundFile(path) ? 'sound' : 'damaged'
+  } catch (error) {
+    return troubleOf(error) === 'corrupt' ? 'damaged' : 'unreadable'
   }
 }
 

@@ -2,8 +2,7 @@ import { statSync } from 'node:fs'
 import { parentPort } from 'node:worker_threads'
 import type Database from 'better-sqlite3'
 import type { QueryCalls } from '../engine.ts'
-import { openReadOnly } from './database.ts'
-import { isSound } from './integrity.ts'
+import { isSoundFile, openReadOnly } from './database.ts'
 import { createQueries, readHandlers } from './queries.ts'
 import { serveCalls } from './worker-calls.ts'
 
@@ -16,15 +15,7 @@ const handlers = {
     path = wanted
   },
   ...readHandlers(answer),
-  /** Over a connection of its own, which remembers no page as it was. */
-  check() {
-    const db = openReadOnly(path)
-    try {
-      return isSound(db)
-    } finally {
-      db.close()
-    }
-  },
+  check: () => isSoundFile(path),
 }
 
 export type ReaderCalls = typeof handlers

@@ -8,9 +8,8 @@ import { readMigrations, SQLITE_MIGRATIONS } from '../migrations.ts'
 import type { StoreStatus } from '../store.ts'
 import type { Batch, Registration } from '../write-events.ts'
 import { createTrustedClock } from './clock-trust.ts'
-import { IN_MEMORY, moveAside, openDatabase, openReadOnly, setQuota } from './database.ts'
+import { IN_MEMORY, integrityOf, moveAside, openDatabase, setQuota } from './database.ts'
 import { keepReserve, releaseReserve, troubleOf } from './disk.ts'
-import { isSound } from './integrity.ts'
 import { createMarkWriter } from './marks.ts'
 import { createQueries } from './queries.ts'
 import { createRetainer, type Retainer } from './retainer.ts'
@@ -112,7 +111,7 @@ export function createWriterSession(ask: OpenAsk) {
         return
       case 'corrupt':
         drop()
-        if (path !== IN_MEMORY && isDamaged(path)) note({ movedTo: moveAside(path, now) })
+        if (path !== IN_MEMORY && integrityOf(path) === 'damaged') note({ movedTo: moveAside(path, now) })
         return
       case 'busy':
       case 'unreachable':
@@ -255,19 +254,5 @@ function runUntilFull(steps: Generator<void>): void {
     for (const _ of steps) continue
   } catch (error) {
     if (troubleOf(error) !== 'full') throw error
-  }
-}
-
-function isDamaged(path: string): boolean {
-  if (!existsSync(path)) return false
-  try {
-    const db = openReadOnly(path)
-    try {
-      return !isSound(db)
-    } finally {
-      db.close()
-    }
-  } catch (error) {
-    return troubleOf(error) === 'corrupt'
   }
 }
