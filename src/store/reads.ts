@@ -114,6 +114,15 @@ export function recordOf<T extends { readonly json: string }>({
   return value === undefined ? null : { ...record, value }
 }
 
+export const INCIDENT_COLUMNS =
+  'id, network, endpoint, opened_ms AS "openedAt", closed_ms AS "closedAt", absorbed, value AS json'
+export const NOTIFICATION_COLUMNS = 'id, channel, incident, created_ms AS "createdAt", waiting, value AS json'
+export const SILENCE_COLUMNS = 'id, network, endpoint, reason, from_ms AS "from", until_ms AS until'
+export const NOTE_COLUMNS = 'id, incident, at_ms AS at, public AS "isPublic", text'
+export const ALIAS_COLUMNS = `network, alias, target, endpoint, node_id AS "nodeId", caller, at_ms AS at, stale_ms AS "staleAt",
+  stale_reason AS "staleReason"`
+export const MOST_SILENCES = 2000
+
 export type AliasRow = Omit<AliasRecord, 'stale'> & {
   readonly staleAt: number | null
   readonly staleReason: string | null

@@ -1,14 +1,12 @@
 import type { EndpointKey } from '../../core/endpoint.ts'
 import type { AvailabilityRow } from '../availability.ts'
 import type { QueryCalls, SavedHealthJson, StateCalls } from '../engine.ts'
-import { recordOf } from '../reads.ts'
+import { INCIDENT_COLUMNS, recordOf, SILENCE_COLUMNS } from '../reads.ts'
 import type { IncidentJson } from '../write-events.ts'
 import type { Database } from './database.ts'
 import { selectAvailability, selectHistory, selectStoredPolls } from './history-queries.ts'
 import { createVantageId } from './ids.ts'
 import {
-  INCIDENT_COLUMNS,
-  SILENCE_COLUMNS,
   selectAliases,
   selectIncident,
   selectIncidents,

@@ -1,12 +1,18 @@
 import { MOST_NOTES, type Note } from '../../core/incident/note.ts'
 import type { Silence } from '../../core/incident/silence.ts'
-import { type AliasRow, aliasOf } from '../reads.ts'
+import {
+  ALIAS_COLUMNS,
+  type AliasRow,
+  aliasOf,
+  INCIDENT_COLUMNS,
+  MOST_SILENCES,
+  NOTE_COLUMNS,
+  NOTIFICATION_COLUMNS,
+  SILENCE_COLUMNS,
+} from '../reads.ts'
 import type { IncidentQuery, NotificationQuery, SilenceQuery } from '../store.ts'
 import { codeText, type IncidentJson, type NotificationJson } from '../write-events.ts'
 import type { Query } from './sessions.ts'
-
-export const INCIDENT_COLUMNS =
-  'id, network, endpoint, opened_ms AS "openedAt", closed_ms AS "closedAt", absorbed, value AS json'
 
 /** Newest first. */
 export async function selectIncidents(query: Query, wanted: IncidentQuery): Promise<readonly IncidentJson[]> {
@@ -42,7 +48,6 @@ export async function selectIncident(query: Query, id: string): Promise<Incident
   return row ?? null
 }
 
-const NOTIFICATION_COLUMNS = 'id, channel, incident, created_ms AS "createdAt", waiting, value AS json'
 const UNFINISHED = `waiting OR nth IN (
   SELECT max(nth) FROM notifications
   WHERE incident IN (SELECT id FROM incidents WHERE closed_ms IS NULL AND NOT absorbed)
@@ -72,9 +77,6 @@ const OF_INCIDENTS = `
   ) AS newest
   ORDER BY wanted.place, newest.nth`
 
-export const SILENCE_COLUMNS = 'id, network, endpoint, reason, from_ms AS "from", until_ms AS until'
-const MOST_SILENCES = 2000
-
 /** Oldest first; of too many the newest. */
 export async function selectSilences(query: Query, { from, to, network }: SilenceQuery) {
   const rows = await query<Silence>(
@@ -85,8 +87,6 @@ export async function selectSilences(query: Query, { from, to, network }: Silenc
   )
   return rows.toReversed()
 }
-
-const NOTE_COLUMNS = 'id, incident, at_ms AS at, public AS "isPublic", text'
 
 /** Oldest first. */
 export function selectNotes(query: Query, incidents: readonly string[]): Promise<readonly Note[]> {
@@ -99,8 +99,7 @@ export function selectNotes(query: Query, incidents: readonly string[]): Promise
 
 export async function selectAliases(query: Query, condition = 'true', ...values: unknown[]) {
   const rows = await query<AliasRow>(
-    `SELECT network, alias, target, endpoint, node_id AS "nodeId", caller, at_ms AS at, stale_ms AS "staleAt",
-       stale_reason AS "staleReason" FROM aliases WHERE ${condition} ORDER BY network, alias`,
+    `SELECT ${ALIAS_COLUMNS} FROM aliases WHERE ${condition} ORDER BY network, alias`,
     values,
   )
   return rows.map(aliasOf)

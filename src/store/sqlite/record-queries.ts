@@ -2,6 +2,7 @@ import type Database from 'better-sqlite3'
 import { MOST_NOTES, type Note } from '../../core/incident/note.ts'
 import type { Silence } from '../../core/incident/silence.ts'
 import type { QueryCalls } from '../engine.ts'
+import { INCIDENT_COLUMNS, MOST_SILENCES, NOTE_COLUMNS, NOTIFICATION_COLUMNS, SILENCE_COLUMNS } from '../reads.ts'
 import type { IncidentQuery, NotificationQuery } from '../store.ts'
 import { codeText, type IncidentJson, type NotificationJson } from '../write-events.ts'
 
@@ -14,8 +15,6 @@ export function createRecordQueries(db: Database.Database) {
     notes: createNoteQuery(db),
   } satisfies Partial<QueryCalls>
 }
-
-const INCIDENT_COLUMNS = 'id, network, endpoint, opened_ms AS openedAt, closed_ms AS closedAt, absorbed, value AS json'
 
 /** Newest first. */
 function createIncidentQueries(db: Database.Database): Pick<QueryCalls, 'incidents' | 'incident'> {
@@ -86,8 +85,6 @@ function conditionOf({ network, networks, open, during, condition, after, partOf
   return all.join(' AND ')
 }
 
-const NOTIFICATION_COLUMNS = 'id, channel, incident, created_ms AS createdAt, waiting, value AS json'
-
 /** Of a row of `notifications`: a superseded one was never sent. False for a damaged row. */
 export const IS_HEARD = "CASE WHEN json_valid(value) THEN value ->> '$.state' IS NOT 'superseded' ELSE 0 END"
 
@@ -119,12 +116,10 @@ function createNotificationQuery(db: Database.Database): QueryCalls['notificatio
   return (query) => (rowsOf(query) as Row[]).map((row) => ({ ...row, waiting: row.waiting === 1 })).toReversed()
 }
 
-const MOST_SILENCES = 2000
-
 /** Oldest first; of too many the newest. */
 function createSilenceQuery(db: Database.Database): QueryCalls['silences'] {
   const between = db.prepare(
-    `SELECT id, network, endpoint, reason, from_ms AS "from", until_ms AS until FROM silences
+    `SELECT ${SILENCE_COLUMNS} FROM silences
      WHERE until_ms > @from AND from_ms < @to AND (@network IS NULL OR network = @network)
      ORDER BY from_ms DESC, rowid DESC LIMIT ${MOST_SILENCES}`,
   )
@@ -134,12 +129,12 @@ function createSilenceQuery(db: Database.Database): QueryCalls['silences'] {
 /** Oldest first. */
 function createNoteQuery(db: Database.Database): QueryCalls['notes'] {
   const ofSome = db.prepare(
-    `SELECT id, incident, at_ms AS at, public, text FROM notes
+    `SELECT ${NOTE_COLUMNS} FROM notes
      WHERE incident IN (SELECT value FROM json_each(@incidents)) ORDER BY at_ms, rowid LIMIT @limit`,
   )
-  type Row = Omit<Note, 'isPublic'> & { readonly public: 0 | 1 }
+  type Row = Omit<Note, 'isPublic'> & { readonly isPublic: 0 | 1 }
   return (incidents) => {
     const rows = ofSome.all({ incidents: JSON.stringify(incidents), limit: incidents.length * MOST_NOTES }) as Row[]
-    return rows.map(({ public: isPublic, ...note }) => ({ ...note, isPublic: isPublic === 1 }))
+    return rows.map((row) => ({ ...row, isPublic: row.isPublic === 1 }))
   }
 }

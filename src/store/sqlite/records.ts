@@ -1,5 +1,5 @@
 import type Database from 'better-sqlite3'
-import { type AliasRow, aliasOf } from '../reads.ts'
+import { ALIAS_COLUMNS, type AliasRow, aliasOf } from '../reads.ts'
 import type { IncidentJson, NotificationJson, RecordEvent } from '../write-events.ts'
 
 /** Writes records in their current state, each of which replaces the stored one. */
@@ -62,9 +62,6 @@ export function createRecordWriter(db: Database.Database): (event: RecordEvent) 
 }
 
 export function createAliasReader(db: Database.Database) {
-  const select = db.prepare(
-    `SELECT network, alias, target, endpoint, node_id AS nodeId, caller, at_ms AS at, stale_ms AS staleAt,
-       stale_reason AS staleReason FROM aliases ORDER BY network, alias`,
-  )
+  const select = db.prepare(`SELECT ${ALIAS_COLUMNS} FROM aliases ORDER BY network, alias`)
   return () => (select.all() as AliasRow[]).map(aliasOf)
 }
