@@ -39,17 +39,14 @@ export function createAvailabilityReader(
 ) {
   const { polls, maintenance, buckets } = tables
 
-  function addSum(resolution: Resolution, endpointId: number, from: number, to: number, parts: TimeParts): void {
-    mergeTime(parts, buckets[resolution.table].sum(endpointId, from / resolution.widthMs, to / resolution.widthMs))
-  }
-
   /** [from, to) must be aggregated, and begin and end on slot borders. */
   function addRange(endpointId: number, from: number, to: number, cursors: Cursors, parts: TimeParts): void {
     let at = from
     while (at < to) {
-      const step = nextStep(at, to, cursors)
-      addSum(step.resolution, endpointId, at, step.end, parts)
-      at = step.end
+      const { resolution, end } = nextStep(at, to, cursors)
+      const { table, widthMs } = resolution
+      mergeTime(parts, buckets[table].sum(endpointId, at / widthMs, end / widthMs))
+      at = end
     }
   }
 

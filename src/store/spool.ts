@@ -1,4 +1,4 @@
-import { existsSync, rmSync } from 'node:fs'
+import { rmSync } from 'node:fs'
 import Database from 'better-sqlite3'
 import { POLL_NUMBERS } from './poll-columns.ts'
 import { followLinks, takeLock, troubleOf } from './sqlite/disk.ts'
@@ -16,8 +16,6 @@ export interface Spooled {
   /** The endpoints that its polls refer to, or that it registers. */
   readonly registrations: readonly Registration[]
 }
-
-export const spoolExists = (path: string): boolean => existsSync(path)
 
 /** Throws a StoreError if a person has to decide. */
 export function openSpool(path: string): Spool {

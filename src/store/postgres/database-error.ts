@@ -16,10 +16,9 @@ export class DatabaseError extends Error {
 
 /** An error of the client as a DatabaseError; a refusal, and a mistake in our own code, as they are. */
 export function databaseErrorOf(error: unknown): Error {
-  if (error instanceof DatabaseError || error instanceof StoreError) return error
-  if (!(error instanceof Error) || error instanceof TypeError || error instanceof RangeError) {
-    return error instanceof Error ? error : new Error('PostgreSQL: no error')
-  }
+  if (!(error instanceof Error)) return new Error('PostgreSQL: no error')
+  const isKept = [DatabaseError, StoreError, TypeError, RangeError].some((kind) => error instanceof kind)
+  if (isKept) return error
   const code = codeOf(error)
   return new DatabaseError(troubleOf(code), code)
 }

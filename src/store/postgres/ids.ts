@@ -42,8 +42,7 @@ export function createVantageId(query: Query, name: string | null): () => Promis
   }
 
   return async () => {
-    if (known !== null) return known
-    known = await find()
+    known ??= await find()
     if (known !== null) return known
     await query('INSERT INTO vantages (name) VALUES ($1) ON CONFLICT (name) DO NOTHING', [name])
     known = await find()

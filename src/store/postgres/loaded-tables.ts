@@ -102,15 +102,10 @@ async function selectRanges(
 }
 
 function createLoadedPolls(holdsBy: ReadonlyMap<number, Holds>, rows: readonly VantagePoll[]): HistoryTables['polls'] {
+  const byEndpoint = (some: readonly VantagePoll[]) => groupBy(some, ({ endpointId }) => endpointId)
   // Time counts from what a daemon alone found, or from what the places of a cluster found together.
-  const states = groupBy(
-    rows.filter(({ vantageId }) => vantageId <= 0),
-    ({ endpointId }) => endpointId,
-  )
-  const counted = groupBy(
-    rows.filter(({ vantageId }) => vantageId !== MERGED),
-    ({ endpointId }) => endpointId,
-  )
+  const states = byEndpoint(rows.filter(({ vantageId }) => vantageId <= 0))
+  const counted = byEndpoint(rows.filter(({ vantageId }) => vantageId !== MERGED))
   const within = (some: readonly VantagePoll[] | undefined, slot: number) => {
     const all = some ?? []
     const first = firstAt(all, slot * SLOT_MS)

@@ -1,10 +1,11 @@
+import { existsSync } from 'node:fs'
 import { type Timer, within } from '../../clock.ts'
 import type { Secret } from '../../secret.ts'
 import { createBatchQueue } from '../batch-queue.ts'
 import { createBatchSender } from '../batch-sender.ts'
 import type { Call, CommonOptions, Handlers } from '../engine.ts'
 import { createReads, Unreadable } from '../reads.ts'
-import { openSpool, type Spool, spoolExists } from '../spool.ts'
+import { openSpool, type Spool } from '../spool.ts'
 import { type Store, StoreError, type StoreJob } from '../store.ts'
 import { createWrites } from '../writes.ts'
 import { createDatabase, type Database } from './database.ts'
@@ -26,7 +27,7 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
   const gate = createGate(database, isAlone, log)
   let spool: Spool | null = null
   try {
-    const hasSpool = path !== null && spoolExists(path)
+    const hasSpool = path !== null && existsSync(path)
     await gate.open().catch((error: unknown) => {
       if (!(hasSpool && error instanceof StoreError && error.kind === 'unreachable')) throw error
       log.warn({}, 'PostgreSQL cannot be reached: rows wait in the spool until it can')

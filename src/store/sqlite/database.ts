@@ -43,7 +43,6 @@ export function openDatabase(path: string, migrations: readonly Migration[], max
     // Set explicitly: the library's default differs between the first open and later ones.
     db.pragma('synchronous = NORMAL')
     db.pragma('foreign_keys = ON')
-    db.pragma('busy_timeout = 250')
     db.pragma('journal_size_limit = 67108864')
     db.pragma('wal_autocheckpoint = 1000')
     db.pragma('mmap_size = 0')
@@ -68,7 +67,6 @@ export function openDatabase(path: string, migrations: readonly Migration[], max
 export function openReadOnly(path: string): Database.Database {
   const db = new Database(path, { readonly: true, fileMustExist: true, timeout: 250 })
   try {
-    db.pragma('busy_timeout = 250')
     db.pragma('mmap_size = 0')
     db.pragma('temp_store = MEMORY')
     db.pragma('trusted_schema = OFF')
