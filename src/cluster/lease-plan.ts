@@ -1,5 +1,6 @@
+import type { ClusterLease } from '../core/cluster/report.ts'
 import type { UnixMs } from '../core/time.ts'
-import type { LeaseKind, LeaseRow, MemberRow } from '../store/cluster-tables.ts'
+import type { LeaseKind, MemberRow } from '../store/cluster-tables.ts'
 
 /**
  * Decides what a member claims and gives back, from one view of the database. Every member computes the same shares
@@ -42,7 +43,7 @@ export interface Situation {
   /** Those that this member monitors. */
   readonly networks: readonly SharedNetwork[]
   /** Of one kind and vantage. */
-  readonly leases: readonly LeaseRow[]
+  readonly leases: readonly ClusterLease[]
   /** `false` for a while after the database was away: the holders of expired leases come first. */
   readonly mayTakeOver: boolean
   /** Whether the network has been free for so long that it does not matter whose share it is. */

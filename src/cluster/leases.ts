@@ -1,3 +1,4 @@
+import type { ClusterLease } from '../core/cluster/report.ts'
 import {
   type ClusterTables,
   type ClusterView,
@@ -5,7 +6,6 @@ import {
   LEASE_KINDS,
   type LeaseKey,
   type LeaseKind,
-  type LeaseRow,
   type LiveMember,
 } from '../store/cluster-tables.ts'
 import type { DatabaseClock, Moment } from './database-clock.ts'
@@ -72,7 +72,7 @@ export function createLeases({ clock, tables, leaseMs, self, networks, removed, 
     const known = networks()
     const now = clock.monotonic()
     const takesOver = mayTakeOver()
-    const isTaken = ({ member, expiresAt }: LeaseRow) => member !== null && (expiresAt > view.now || !takesOver)
+    const isTaken = ({ member, expiresAt }: ClusterLease) => member !== null && (expiresAt > view.now || !takesOver)
     const keys = known.map(({ name: network }) => keyOf({ kind, vantage, network }))
     freeLeases.note(keys, new Set(leases.filter(isTaken).map(keyOf)), now)
     const alive = { ...me, startedAt: view.now, seenAt: view.now }

@@ -1,3 +1,4 @@
+import type { ClusterLease, ClusterMember } from '../core/cluster/report.ts'
 import type { UnixMs } from '../core/time.ts'
 
 /** The tables by which the members of a cluster agree. Times are the database's. Every call rejects while it is away. */
@@ -23,34 +24,13 @@ export interface ClusterTables {
 export type ClusterHint = 'votes' | 'leases'
 
 /** `poll`: the right to poll a network for a vantage; `keep`: to write its incidents and send its notifications. */
-export const LEASE_KINDS = ['poll', 'keep'] as const
-export type LeaseKind = (typeof LEASE_KINDS)[number]
-
-export interface LeaseKey {
-  readonly kind: LeaseKind
-  /** Empty for `keep`. */
-  readonly vantage: string
-  readonly network: string
-}
-
-export interface HeldLease extends LeaseKey {
-  /** Grows with each claim. */
-  readonly token: number
-}
-
-export interface LeaseRow extends HeldLease {
-  /** The member that holds it, or held it until it expired; `null` once it was freed. */
-  readonly member: string | null
-  readonly expiresAt: UnixMs
-}
+export const LEASE_KINDS = ['poll', 'keep'] as const satisfies readonly ClusterLease['kind'][]
+export type LeaseKind = ClusterLease['kind']
+export type LeaseKey = Pick<ClusterLease, 'kind' | 'vantage' | 'network'>
+export type HeldLease = Pick<ClusterLease, keyof LeaseKey | 'token'>
 
 /** What a member tells the others about itself. */
-export interface LiveMember {
-  readonly id: string
-  readonly vantage: string
-  readonly version: string
-  /** The address of its page, as configured. */
-  readonly url: string | null
+export interface LiveMember extends Pick<ClusterMember, 'id' | 'vantage' | 'version' | 'url'> {
   /** Of the names, families and checks that it monitors. */
   readonly networksDigest: string
   /** Whether it cannot judge nodes at present. */
@@ -67,7 +47,7 @@ export interface MemberRow extends LiveMember {
 export interface ClusterView {
   readonly now: UnixMs
   readonly members: readonly MemberRow[]
-  readonly leases: readonly LeaseRow[]
+  readonly leases: readonly ClusterLease[]
 }
 
 /** A vote as it is stored; `value` is an opaque JSON value to the store. */

@@ -150,7 +150,9 @@ export function createWrites(queue: BatchQueue, wake: () => void, log: Log, fenc
 
 /** The rights of a cluster under which rows are written. */
 export interface Fencing {
+  /** The token of the right to poll the network from here; `null` without it. */
   pollToken(network: string): number | null
+  /** The token of the right to write the network's incidents; `null` without it. */
   keeperToken(network: string): number | null
   /** On the database's clock. */
   now(): UnixMs

@@ -1,11 +1,12 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { candidatesFor, planLeases, type Situation } from '../../src/cluster/lease-plan.ts'
-import type { LeaseRow, MemberRow } from '../../src/store/cluster-tables.ts'
+import type { ClusterLease } from '../../src/core/cluster/report.ts'
+import type { MemberRow } from '../../src/store/cluster-tables.ts'
 
 const NOW = 100_000
 
-const lease = (network: string, member: string | null, expiresAt = NOW + 1000): LeaseRow => ({
+const lease = (network: string, member: string | null, expiresAt = NOW + 1000): ClusterLease => ({
   kind: 'poll',
   vantage: 'fra1',
   network,

@@ -1,10 +1,10 @@
 import type { Clock, Timer } from '../../src/clock.ts'
+import type { ClusterLease } from '../../src/core/cluster/report.ts'
 import type {
   ClusterHint,
   ClusterTables,
   HeldLease,
   LeaseKey,
-  LeaseRow,
   MemberRow,
   StoredVote,
 } from '../../src/store/cluster-tables.ts'
@@ -14,7 +14,7 @@ import { createPollingMember } from './polling-member.ts'
 /** The database of a cluster, with the statements of `store/postgres/cluster-tables.ts` as functions. */
 export function createSimulatedDatabase(now: () => number) {
   const members = new Map<string, MemberRow>()
-  const leases = new Map<string, LeaseRow>()
+  const leases = new Map<string, ClusterLease>()
   const votes = new Map<string, StoredVote & { token: number; version: number }>()
   const listeners = new Map<(hint: ClusterHint) => void, string>()
   const accepted: AcceptedWrite[] = []

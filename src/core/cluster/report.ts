@@ -23,7 +23,7 @@ export interface ClusterMember {
   readonly id: string
   readonly vantage: string
   readonly version: string
-  /** Of its page. */
+  /** The address of its page, as configured. */
   readonly url: string | null
   readonly seenAt: UnixMs
   /** Heard within one lease; `null` if it was when the database could last be reached, and nothing is known since. */
@@ -39,6 +39,7 @@ export interface ClusterLease {
   /** Empty for `keep`. */
   readonly vantage: string
   readonly network: string
+  /** The member that holds it, or held it until it expired; `null` once it was freed. */
   readonly member: string | null
   /** Grows with each claim. */
   readonly token: number

@@ -1,4 +1,5 @@
 import { type EndpointKey, networkOf } from '../../core/endpoint.ts'
+import type { HeldLease } from '../cluster-tables.ts'
 import type { Marks } from '../marks.ts'
 import { POLL_NUMBERS, VERDICT_BITS } from '../poll-columns.ts'
 import { type ChangedTimes, noteChange } from '../recount.ts'
@@ -7,7 +8,7 @@ import { bigints } from './arrays.ts'
 import { type EventOf, type Plan, planOf } from './batch-plan.ts'
 import { LATEST_POSSIBLE } from './cluster-tables.ts'
 import type { Database } from './database.ts'
-import { allows, holdKept, type Losses, lostAt, type Owned, type Right, readLosses, rightToKeep } from './fences.ts'
+import { allows, holdKept, type Losses, lostAt, type Owned, readLosses, rightToKeep } from './fences.ts'
 import { createEndpointIds, type EndpointIds, registerHolds } from './ids.ts'
 import { aggregatedTo, lockAlone, lockShared } from './marks.ts'
 import type { Partitions } from './partitions.ts'
@@ -128,8 +129,8 @@ function changedIds({ changed, registered }: Plan, ids: EndpointIds): ChangedTim
   return byId
 }
 
-function* rightsOf({ changed, registered, healths, merged }: Plan, vantage: string): Generator<Right> {
-  const poll = ({ endpoint, token }: Owned): Right[] =>
+function* rightsOf({ changed, registered, healths, merged }: Plan, vantage: string): Generator<HeldLease> {
+  const poll = ({ endpoint, token }: Owned): HeldLease[] =>
     token === undefined ? [] : [{ kind: 'poll', vantage, network: networkOf(endpoint), token }]
   for (const index of changed.keys()) yield* poll(registered.get(index) ?? UNREGISTERED)
   for (const event of healths.values()) yield* poll(event)

@@ -1,5 +1,5 @@
 import { networkOf } from '../../core/endpoint.ts'
-import type { LeaseKind } from '../cluster-tables.ts'
+import type { HeldLease, LeaseKind } from '../cluster-tables.ts'
 import type { Fence, Registration } from '../write-events.ts'
 import { bigints } from './arrays.ts'
 import type { Query } from './sessions.ts'
@@ -7,18 +7,10 @@ import type { Query } from './sessions.ts'
 /** When each of these rights was lost to another daemon's later claim: by `keyOf`; missing while it was not. */
 export type Losses = ReadonlyMap<string, number>
 
-export interface Right {
-  readonly kind: LeaseKind
-  /** '' for `keep`. */
-  readonly vantage: string
-  readonly network: string
-  readonly token: number
-}
-
-const keyOf = ({ kind, network, token }: Omit<Right, 'vantage'>): string => `${kind} ${token} ${network}`
+const keyOf = ({ kind, network, token }: Omit<HeldLease, 'vantage'>): string => `${kind} ${token} ${network}`
 
 /** Reads the claims in the transaction of the writes that depend on them. */
-export async function readLosses(query: Query, member: string, rights: Iterable<Right>): Promise<Losses> {
+export async function readLosses(query: Query, member: string, rights: Iterable<HeldLease>): Promise<Losses> {
   const distinct = [...new Map([...rights].map((right) => [keyOf(right), right])).values()]
   if (distinct.length === 0) return new Map()
   const rows = await query<{ kind: LeaseKind; network: string; token: number; lost: number }>(
@@ -40,7 +32,7 @@ export async function readLosses(query: Query, member: string, rights: Iterable<
   return new Map(rows.map((row) => [keyOf(row), row.lost]))
 }
 
-export const rightToKeep = ({ network, token }: Fence): Right => ({ kind: 'keep', vantage: '', network, token })
+export const rightToKeep = ({ network, token }: Fence): HeldLease => ({ kind: 'keep', vantage: '', network, token })
 
 /** As `readLosses`; until the transaction ends, no other daemon claims these networks and reads what is written now. */
 export async function holdKept(query: Query, member: string, fences: readonly Fence[]): Promise<Losses> {

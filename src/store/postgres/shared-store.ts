@@ -1,7 +1,7 @@
 import type { Silence } from '../../core/incident/silence.ts'
 import type { AliasRecord } from '../../core/routing/alias.ts'
 import type { IncidentRecord } from '../store.ts'
-import type { MergedRecord } from '../writes.ts'
+import type { Fencing, MergedRecord } from '../writes.ts'
 import type { Database } from './database.ts'
 import type { Seen } from './versions.ts'
 
@@ -34,11 +34,7 @@ export interface Changes {
 export type FencedIncident = IncidentRecord & { readonly token: number }
 
 /** This daemon among those that share the database. */
-export interface ClusterRights {
+export interface ClusterRights extends Pick<Fencing, 'pollToken' | 'keeperToken'> {
   readonly member: string
   readonly vantage: string
-  /** The token of the right to poll the network from here; `null` without it. */
-  pollToken(network: string): number | null
-  /** The token of the right to write the network's incidents; `null` without it. */
-  keeperToken(network: string): number | null
 }
