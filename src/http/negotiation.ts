@@ -58,16 +58,18 @@ export function tagOf(body: string): string {
 }
 
 /** Sends the JSON with its tag, or 304 to a client that has it. The tag is weak: it is the same for every encoding. */
-export function sendTagged(
-  request: FastifyRequest,
-  reply: FastifyReply,
-  { body, etag }: { readonly body: string | CompressibleText; readonly etag: string },
-): Promise<FastifyReply> | FastifyReply {
+export function sendTagged(request: FastifyRequest, reply: FastifyReply, { body, etag }: TaggedJson) {
   addVary(reply, 'Accept-Encoding')
-  return (
-    sendKnown(request, reply, `W/${etag}`) ??
-    sendCompressed(request, reply.type('application/json; charset=utf-8'), body)
-  )
+  return sendKnown(request, reply, `W/${etag}`) ?? sendJson(request, reply, body)
+}
+
+export interface TaggedJson {
+  readonly body: CompressibleText
+  readonly etag: string
+}
+
+export function sendJson(request: FastifyRequest, reply: FastifyReply, body: string | CompressibleText) {
+  return sendCompressed(request, reply.type('application/json; charset=utf-8'), body)
 }
 
 export async function sendCompressed(

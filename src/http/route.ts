@@ -7,7 +7,7 @@ import type {
 } from 'fastify'
 import type { ZodTypeProvider } from 'fastify-type-provider-zod'
 import * as z from 'zod'
-import type { Clock } from '../clock.ts'
+import { type Clock, within } from '../clock.ts'
 import type { ClusterReport } from '../core/cluster/report.ts'
 import type { Inspect } from '../core/verdict/single-poll.ts'
 import type { GatewayReport } from '../gateway/service.ts'
@@ -146,4 +146,12 @@ export interface RouteDeps {
 export interface GrafanaLink {
   /** `null` without one. */
   readonly grafanaUrl: string | null
+}
+
+/** A disk that hangs must not keep a request open. */
+const WITHIN_MS = 5000
+
+/** Resolves when what was queued is on disk, or cannot be written at the moment. */
+export function written(store: Pick<Store, 'flush'>, clock: Pick<Clock, 'sleep'>): Promise<void> {
+  return within(clock, WITHIN_MS, store.flush())
 }

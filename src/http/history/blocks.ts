@@ -3,7 +3,7 @@ import { seconds, time, timeOrNull, type UnixMs } from '../../core/time.ts'
 import type { HeadStanding } from '../../core/verdict/health.ts'
 import type { BoardEntry, BoardNetwork } from '../../state/board.ts'
 import type { Sighted, Sighting, Sightings } from '../../state/sightings.ts'
-import { sendCompressed } from '../negotiation.ts'
+import { sendJson } from '../negotiation.ts'
 import { sendUnknown } from '../problem.ts'
 import { type App, json, NetworkPath, NoQuery, operation, type RouteDeps } from '../route.ts'
 import { BlocksView, type BlockView, type BlockWitnessView, type ShardBlocksView } from '../wire/blocks.ts'
@@ -25,8 +25,7 @@ export function registerBlocks(
   app.get('/api/v1/networks/:network/blocks', route, async (request, reply) => {
     const network = board.network(request.params.network)
     if (network === undefined) return sendUnknown(reply, 'network')
-    const body = JSON.stringify(blocksView(network, sightings, clock.now()))
-    return sendCompressed(request, reply.type('application/json; charset=utf-8'), body)
+    return sendJson(request, reply, JSON.stringify(blocksView(network, sightings, clock.now())))
   })
 }
 

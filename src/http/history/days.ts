@@ -3,7 +3,7 @@ import { worstMs } from '../../core/incident/bad-time.ts'
 import { DAY_MS, HOUR_MS, MINUTE_MS, time, timeOrNull, type UnixMs } from '../../core/time.ts'
 import type { HistoryBucket } from '../../store/store.ts'
 import type { IncidentSource } from '../incident-source.ts'
-import { type CompressibleText, compressible, sendTagged, tagOf } from '../negotiation.ts'
+import { compressible, sendTagged, type TaggedJson, tagOf } from '../negotiation.ts'
 import { type App, json, NOT_MODIFIED, NoQuery, operation, problem, type RouteDeps } from '../route.ts'
 import type { Scopes } from '../scopes.ts'
 import { DaysView } from '../wire/history.ts'
@@ -114,10 +114,8 @@ function isSpread(parts: readonly HistoryBucket[]): boolean {
   return parts.every(({ unknownMs }) => unknownMs - least <= 1)
 }
 
-interface Written {
+interface Written extends TaggedJson {
   readonly view: DaysView
-  readonly body: CompressibleText
-  readonly etag: string
 }
 
 const DAYS = 90

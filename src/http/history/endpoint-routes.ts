@@ -1,10 +1,9 @@
-import type { FastifyReply, FastifyRequest } from 'fastify'
 import * as z from 'zod'
 import { type Endpoint, endpointKey } from '../../core/endpoint.ts'
 import { DAY_MS, HOUR_MS, time, type UnixMs } from '../../core/time.ts'
 import type { BoardEntry } from '../../state/board.ts'
 import type { Store } from '../../store/store.ts'
-import { sendCompressed } from '../negotiation.ts'
+import { sendJson } from '../negotiation.ts'
 import { DurationParameter, TimeParameter } from '../parameters.ts'
 import { type ParameterErrors, sendBadQuery, sendUnknown } from '../problem.ts'
 import { type App, EndpointPath, type GrafanaLink, json, operation, problem, type RouteDeps } from '../route.ts'
@@ -44,7 +43,7 @@ export function registerEndpoint(
     const errors = [...orderErrors(from, to), ...stepErrors(Math.ceil((to - from) / step))]
     if (errors.length > 0) return sendBadQuery(reply, errors)
     const { endpoint } = entry.health
-    return sendWhole(request, reply, await historyOf(store, endpoint, from, to, step))
+    return sendJson(request, reply, JSON.stringify(await historyOf(store, endpoint, from, to, step)))
   })
 
   const pollsRoute = operation({
@@ -70,7 +69,7 @@ export function registerEndpoint(
       ? [{ parameter: 'from', detail: 'must be at most a day earlier than `to`' }]
       : orderErrors(from, to)
     if (errors.length > 0) return sendBadQuery(reply, errors)
-    return sendWhole(request, reply, await pollsOf(store, entry.health.endpoint, from, to))
+    return sendJson(request, reply, JSON.stringify(await pollsOf(store, entry.health.endpoint, from, to)))
   })
 
   const rulesRoute = operation({
@@ -85,10 +84,6 @@ export function registerEndpoint(
     if (network === undefined || entry === undefined) return sendUnknown(reply, 'endpoint')
     return rulesView(network.standing.network, entry.health.endpoint, grafanaUrl)
   })
-}
-
-function sendWhole(request: FastifyRequest, reply: FastifyReply, view: HistoryView | PollsView) {
-  return sendCompressed(request, reply.type('application/json; charset=utf-8'), JSON.stringify(view))
 }
 
 export async function historyOf(

@@ -3,7 +3,7 @@ import * as z from 'zod'
 import { withoutFirst } from '../../../web/views/charts/day-bars.ts'
 import type { Endpoint, EndpointKey } from '../../core/endpoint.ts'
 import { HOUR_MS, MINUTE_MS, time, type UnixMs } from '../../core/time.ts'
-import { type CompressibleText, compressible, sendTagged } from '../negotiation.ts'
+import { compressible, sendTagged, type TaggedJson } from '../negotiation.ts'
 import { countUpTo } from '../parameters.ts'
 import { type App, json, NOT_MODIFIED, operation, problem, type RouteDeps } from '../route.ts'
 import type { Scope } from '../scopes.ts'
@@ -126,7 +126,7 @@ export function createStripSource({ board, scopes, store, clock, log }: StripSou
     },
 
     /** Reads again if due; rejects if that fails and the last strips are too old. */
-    async read(audience: Audience, hours: number): Promise<Document> {
+    async read(audience: Audience, hours: number): Promise<TaggedJson> {
       const strips = await kept.current()
       const name = `${audience}-${hours}`
       const document = strips.documents.get(name) ?? {
@@ -157,18 +157,13 @@ const READ_EVERY_MS = 60_000
 /** Written endpoint by endpoint during the read, because writing all at once would block the event loop. */
 type Written = Readonly<Record<Audience, { readonly view: StripView; readonly text: string }>>
 
-interface Document {
-  readonly body: CompressibleText
-  readonly etag: string
-}
-
 /** What was read at one time, and what was made of it since. */
 interface Strips {
   readonly span: StripSpan
   readonly written: ReadonlyMap<EndpointKey, Written>
   readonly version: number
   readonly views: Map<Audience, StripsView>
-  readonly documents: Map<string, Document>
+  readonly documents: Map<string, TaggedJson>
 }
 
 interface StripSpan {

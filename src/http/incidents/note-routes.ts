@@ -6,10 +6,9 @@ import type { Store } from '../../store/store.ts'
 import type { IncidentSource } from '../incident-source.ts'
 import { paragraphs } from '../parameters.ts'
 import { sendProblem } from '../problem.ts'
-import { type App, json, NoQuery, operation, problem, type RouteDeps } from '../route.ts'
+import { type App, json, NoQuery, operation, problem, type RouteDeps, written } from '../route.ts'
 import { NoteView } from '../wire/incidents.ts'
 import type { Audience } from '../wire/status.ts'
-import { written } from '../written.ts'
 
 const NewNote = z.strictObject({
   text: paragraphs(LONGEST_NOTE),

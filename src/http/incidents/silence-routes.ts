@@ -3,9 +3,8 @@ import { LONGEST_SILENCE_MS, type Silence } from '../../core/incident/silence.ts
 import { time } from '../../core/time.ts'
 import { line, NameParameter } from '../parameters.ts'
 import { sendProblem, sendUnknown } from '../problem.ts'
-import { type App, json, NoQuery, operation, problem, type RouteDeps } from '../route.ts'
+import { type App, json, NoQuery, operation, problem, type RouteDeps, written } from '../route.ts'
 import { SilencesView, SilenceView } from '../wire/silences.ts'
-import { written } from '../written.ts'
 
 const LONGEST_SECONDS = LONGEST_SILENCE_MS / 1000
 const DURATION_ERROR = { error: `must be a number of seconds from 1 to ${LONGEST_SECONDS} (30 days)` }
