@@ -39,6 +39,8 @@ async function afterOneDrawing() {
   return { fake, setting, port }
 }
 
+const nothing = async () => {}
+
 describe('pages that many clients want at once', () => {
   test('are drawn with a pause, one client after the other', async () => {
     const fake = createFakeClock()
@@ -47,7 +49,7 @@ describe('pages that many clients want at once', () => {
     const turns = new DrawingTurns({ after: fake.after, monotonic: () => fake.monotonic() + drawingMs })
     const drawn: string[] = []
     const draw = (client: string) =>
-      turns.draw(client, async () => {
+      turns.draw(client, nothing, async () => {
         drawn.push(client)
         drawingMs += 5
       })
@@ -75,7 +77,7 @@ describe('pages that many clients want at once', () => {
     const turns = new DrawingTurns({ after: fake.after, monotonic: () => fake.monotonic() + drawingMs })
     let drawn = 0
     const all = Array.from({ length: 1 + waiting }, () =>
-      turns.draw('10.0.0.1', async () => {
+      turns.draw('10.0.0.1', nothing, async () => {
         drawn++
         drawingMs += 5
       }),
@@ -95,8 +97,8 @@ describe('pages that many clients want at once', () => {
     const turns = new DrawingTurns(fake)
     let compressed = () => {}
     let drawn = 0
-    const first = turns.draw('10.0.0.1', () => new Promise<void>((resolve) => (compressed = resolve)))
-    const second = turns.draw('10.0.0.2', async () => drawn++)
+    const first = turns.draw('10.0.0.1', nothing, () => new Promise<void>((resolve) => (compressed = resolve)))
+    const second = turns.draw('10.0.0.2', nothing, async () => drawn++)
 
     await fake.advance(10_000)
     expect(drawn).toBe(0)
@@ -112,10 +114,10 @@ describe('pages that many clients want at once', () => {
     const fake = createFakeClock()
     const turns = new DrawingTurns(fake)
     const hang = () => new Promise<void>(() => {})
-    for (let n = 0; n < 128; n++) void turns.draw('10.0.0.1', hang)
+    for (let n = 0; n < 128; n++) void turns.draw('10.0.0.1', nothing, hang)
 
-    expect(await turns.draw('10.0.0.1', hang)).toBeNull()
-    const others = ['10.0.0.2', null].map((client) => turns.draw(client, async () => client))
+    expect(await turns.draw('10.0.0.1', nothing, hang)).toBeNull()
+    const others = ['10.0.0.2', null].map((client) => turns.draw(client, nothing, async () => client))
     expect(await Promise.race([...others, Promise.resolve('waiting')])).toBe('waiting')
   })
 
@@ -123,15 +125,15 @@ describe('pages that many clients want at once', () => {
     const fake = createFakeClock()
     const turns = new DrawingTurns(fake)
     let finish = () => {}
-    const first = turns.draw('10.0.0.2', () => new Promise<void>((resolve) => (finish = resolve)))
+    const first = turns.draw('10.0.0.2', nothing, () => new Promise<void>((resolve) => (finish = resolve)))
     const left = Array.from({ length: 128 }, () => new AbortController())
     const drawn: string[] = []
-    const gone = left.map(({ signal }) => turns.draw('10.0.0.1', async () => drawn.push('gone'), signal))
+    const gone = left.map(({ signal }) => turns.draw('10.0.0.1', nothing, async () => drawn.push('gone'), signal))
 
     for (const each of left) each.abort()
     expect(await Promise.all(gone)).toEqual(gone.map(() => null))
-    const again = turns.draw('10.0.0.1', async () => drawn.push('again'))
-    const late = turns.draw('10.0.0.1', async () => drawn.push('late'), left[0]?.signal)
+    const again = turns.draw('10.0.0.1', nothing, async () => drawn.push('again'))
+    const late = turns.draw('10.0.0.1', nothing, async () => drawn.push('late'), left[0]?.signal)
     finish()
     await first
     await fake.advance(1000)
@@ -248,7 +250,7 @@ describe('pages that many clients want at once', () => {
       isDrawn = true
     }
     const load = () => new Promise<void>((resolve) => (read = resolve))
-    const drawing = turns.drawLoaded('10.0.0.1', load, draw, left.signal)
+    const drawing = turns.draw('10.0.0.1', load, draw, left.signal)
 
     left.abort()
     read()

@@ -19,18 +19,13 @@ export class DrawingTurns {
 
   /**
    * `null` if too many wait already, or too many of this client, or if it left (`signal`). `client`: by address; `null` for one that
-   * always may.
+   * always may. Data is loaded before the turn, because the store may be slow, but not without a place.
    */
-  draw<T>(client: string | null, work: () => Promise<T>, signal: AbortSignal | null = null): Promise<T | null> {
-    return this.drawLoaded(client, async () => {}, work, signal)
-  }
-
-  /** The same with data, which is loaded before the turn, because the store may be slow, but not without a place. */
-  async drawLoaded<Data, T>(
+  async draw<Data, T>(
     client: string | null,
     load: () => Promise<Data>,
     work: (data: Data) => Promise<T>,
-    signal: AbortSignal | null,
+    signal: AbortSignal | null = null,
   ): Promise<T | null> {
     if (signal?.aborted === true || (client !== null && !this.#places.mayTake(client))) return null
     this.#places.take(client)

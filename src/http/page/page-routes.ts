@@ -100,7 +100,7 @@ export function registerPage(app: App, deps: PageRoutesDeps) {
       await compressFor(request, page.html)
       return page
     }
-    return turns.drawLoaded(client, load, drawn, signal)
+    return turns.draw(client, load, drawn, signal)
   }
 
   function statusFor(audience: Audience): StatusView {
