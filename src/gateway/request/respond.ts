@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { highestOf } from '../caller-heights.ts'
 import { type GatewayError, rpcError } from '../errors.ts'
 import type { Provenance } from '../upstream-request.ts'
 import type { Body, Entry } from './envelope.ts'
@@ -171,15 +172,11 @@ export function summaryOf(parts: readonly Summary[]): Summary {
     attempts += part.attempts
     if (part.cache === 'miss' || (part.cache === 'hit' && cache === 'none')) cache = part.cache
     degraded ||= part.degraded
-    height = highest(height, part.height)
-    staleMs = highest(staleMs, part.staleMs)
+    height = highestOf(height, part.height ?? null)
+    staleMs = highestOf(staleMs, part.staleMs ?? null)
   }
   const endpoint = endpoints.size === 0 ? null : [...endpoints].join(', ')
   return { endpoint, attempts, cache, degraded, height, staleMs }
-}
-
-function highest(a: number | null, b: number | null | undefined): number | null {
-  return a === null || typeof b !== 'number' ? (b ?? a) : Math.max(a, b)
 }
 
 /** A JSON-RPC response around the node's own bytes. `id` is JSON text. */
