@@ -120,5 +120,6 @@ export interface ChainTarget {
   readonly rpcPath: string
   /** MultiversX: paths on a proxy contain the shard; an observer serves one shard, and its paths do not. */
   readonly kind: 'proxy' | 'observer'
+  /** `null` without a configured one. */
   readonly chainId: number | null
 }

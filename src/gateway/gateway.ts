@@ -14,7 +14,7 @@ import {
   type ServedNetwork,
 } from './request/admission.ts'
 import { type AnswerMemoryLimits, createAnswerMemory } from './request/answer-memory.ts'
-import { type Caller, type CallerSettings, createCallers } from './request/callers.ts'
+import { type Caller, type CallerSettings, type CallerTally, createCallers } from './request/callers.ts'
 import { type Certificate, createListener, type ListenerOptions } from './request/listener.ts'
 import { type Exchange, rejectRequest } from './request/reject-request.ts'
 import { BodyMemory, declaredLength, hasBody, receiveBody } from './request/request-body.ts'
@@ -65,15 +65,8 @@ export interface GatewayDeps {
 }
 
 /** A caller as the API shows it. */
-export interface CallerReport {
-  readonly name: string
-  readonly networks: readonly string[]
-  readonly admin: boolean
-  readonly rateLimit: { readonly requests: number; readonly perMs: number } | null
-  readonly methods: readonly string[]
-  readonly requests: number
-  readonly rejected: number
-}
+export type CallerReport = Pick<CallerSettings, 'name' | 'networks' | 'admin' | 'rateLimit' | 'methods'> &
+  Readonly<CallerTally>
 
 /**
  * Covers 500 requests/s to a hanging node for 8 s, the first deadline. A lower limit would reject requests that the

@@ -52,10 +52,7 @@ export interface ClassifiedRequest {
 }
 
 /** The operation by which heights and blocks are compared. */
-export function chainOperationOf({
-  operation,
-  chainOperation,
-}: Pick<UpstreamRequest, 'operation' | 'chainOperation'>): Operation {
+export function chainOperationOf({ operation, chainOperation }: UpstreamRequest): Operation {
   return chainOperation ?? operation
 }
 

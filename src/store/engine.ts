@@ -17,7 +17,7 @@ import type {
   StoredPoll,
   StoreTrouble,
 } from './store.ts'
-import type { IncidentJson, NotificationJson } from './write-events.ts'
+import type { IncidentJson, NotificationJson, SavedHealthJson } from './write-events.ts'
 
 /** What both engines are opened with. */
 export interface CommonOptions {
@@ -53,12 +53,6 @@ export type StateCalls = {
   'saved-health'(): readonly SavedHealthJson[]
   aliases(): readonly AliasRecord[]
   'last-runs'(): readonly (readonly [job: string, endedAt: number])[]
-}
-
-export interface SavedHealthJson {
-  readonly endpoint: string
-  readonly at: number
-  readonly json: string
 }
 
 /** Functions by name, of a worker thread or of a database. A thread copies arguments and results. */

@@ -3,7 +3,7 @@ import type { Note } from '../core/incident/note.ts'
 import type { Silence } from '../core/incident/silence.ts'
 import type { AdminCall, AliasRecord } from '../core/routing/alias.ts'
 import type { UnixMs } from '../core/time.ts'
-import type { HashChange, IncidentRecord, MaintainedTime, NotificationRecord } from './store.ts'
+import type { HashChange, IncidentRecord, MaintainedTime, NotificationRecord, SavedHealth } from './store.ts'
 
 /** What is written in one transaction. */
 export interface Batch {
@@ -26,14 +26,8 @@ export type WriteEvent =
     }
   | Merged
   | ({ readonly kind: 'hash-change'; readonly index: number } & Omit<HashChange, 'endpoint'>)
-  | {
-      readonly kind: 'save-health'
-      readonly endpoint: EndpointKey
-      readonly at: UnixMs
-      readonly json: string
-      /** As of a registration. */
-      readonly token?: number
-    }
+  /** `token`: as of a registration. */
+  | ({ readonly kind: 'save-health'; readonly token?: number } & SavedHealthJson)
   | SaveIncident
   | SaveNotification
   | { readonly kind: 'save-silence'; readonly silence: Silence }
@@ -100,4 +94,5 @@ export function codeText(condition: string): string {
   return `"code":${JSON.stringify(condition)}`
 }
 
+export type SavedHealthJson = Omit<SavedHealth, 'value'> & { readonly json: string }
 export type NotificationJson = Omit<NotificationRecord, 'value'> & { readonly json: string }

@@ -1,6 +1,7 @@
 import { type Endpoint, type EndpointKey, endpointKey } from '../../core/endpoint.ts'
 import type { Shard } from '../../core/network.ts'
-import { createAddress, type NodeAddress, type NodeLocation } from '../../nodes/address.ts'
+import { createAddress, type NodeAddress } from '../../nodes/address.ts'
+import type { NodeTarget } from '../../nodes/probe.ts'
 import { createRedact, type Redact, redactJson } from '../../nodes/redact.ts'
 import { type CircuitBreaker, createCircuitBreaker } from './circuit-breaker.ts'
 import { RateLimit } from './rate-limit-pause.ts'
@@ -109,13 +110,7 @@ export class Upstream {
 }
 
 /** The data needed to forward to an endpoint. Everything except `endpoint` is secret. */
-export interface UpstreamTarget extends NodeLocation {
-  readonly endpoint: Endpoint
-  readonly rpcPath: string
-  readonly kind: 'proxy' | 'observer'
-  /** `null` without a configured one. */
-  readonly chainId: number | null
-}
+export type UpstreamTarget = Omit<NodeTarget, 'beaconUrl' | 'timeoutMs'>
 
 export interface RankedUpstream {
   readonly upstream: Upstream

@@ -1,6 +1,4 @@
-import type { Clock } from '../../clock.ts'
 import type { AliasRecord, StaleReason } from '../../core/routing/alias.ts'
-import type { Log } from '../../log.ts'
 import type { Board } from '../../state/board.ts'
 import { BEHIND_CALLER, type GatewayError, gatewayError } from '../errors.ts'
 import type { Reply, UpstreamHandler, UpstreamRequest } from '../upstream-request.ts'
@@ -18,14 +16,11 @@ export interface Aliases extends UpstreamHandler, AliasRoutes {
   list(): readonly AliasRecord[]
 }
 
-export interface AliasesDeps {
-  readonly next: UpstreamHandler
+export interface AliasesDeps extends Pick<AliasMakerDeps, 'next' | 'clock' | 'log'> {
   readonly board: Pick<Board, 'entry'>
   /** `null` if the endpoint no longer exists. */
   readonly rpcPathOf: (network: string, endpoint: string) => string | null
   readonly store: AliasMakerDeps['store'] & { saveAlias(alias: AliasRecord): void }
-  readonly clock: Pick<Clock, 'now' | 'monotonic' | 'sleep'>
-  readonly log: Log
 }
 
 /** avalanchego's limit for aliases (`maxAliasLength`), and ours for their targets. */

@@ -3,6 +3,7 @@ import * as z from 'zod'
 import { withoutFirst } from '../../../web/views/charts/day-bars.ts'
 import type { Endpoint, EndpointKey } from '../../core/endpoint.ts'
 import { HOUR_MS, MINUTE_MS, time, type UnixMs } from '../../core/time.ts'
+import type { HistoryQuery } from '../../store/store.ts'
 import { compressible, sendTagged, type TaggedJson } from '../negotiation.ts'
 import { countUpTo } from '../parameters.ts'
 import { type App, json, NOT_MODIFIED, operation, problem, type RouteDeps } from '../route.ts'
@@ -166,11 +167,7 @@ interface Strips {
   readonly documents: Map<string, TaggedJson>
 }
 
-interface StripSpan {
-  readonly from: UnixMs
-  readonly to: UnixMs
-  readonly stepMs: number
-}
+type StripSpan = Omit<HistoryQuery, 'endpoint'>
 
 function spanOf(pasts: readonly Past[], to: UnixMs): StripSpan {
   const start = pasts.reduce((least, { knownFrom }) => Math.min(least, knownFrom ?? to), to - SHORTEST_STRIP_MS)
