@@ -1,10 +1,9 @@
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { setImmediate } from 'node:timers/promises'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
 import { LoopTurns, pacedTimers, turnsOfSlices } from '../../src/gateway/loop-turns.ts'
 import { frame, frameBatch, respond } from '../../src/gateway/request/respond.ts'
+import { serveHttp } from '../support/http-server.ts'
 
 /** Begins calls in this order, and notes each when it may run. */
 function begin(turns: LoopTurns, callers: readonly string[], ran: string[]): void {
@@ -90,11 +89,9 @@ test('a batch of many answers is written in a turn for each 256 KiB, however man
     await setImmediate()
   }
   const headers = { requestId: '1', provenance: null, origin: null }
-  const server = createServer((_, res) => void respond(res, 200, frameBatch(answers), headers, { nextTurn }))
-  onTestFinished(() => void server.close())
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const { url } = await serveHttp((_, res) => void respond(res, 200, frameBatch(answers), headers, { nextTurn }))
 
-  const received = await fetch(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)
+  const received = await fetch(url)
 
   expect(await received.json()).toHaveLength(answers.length)
   expect(turns).toBe(3)

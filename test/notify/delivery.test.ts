@@ -1,5 +1,5 @@
 import { getEventListeners } from 'node:events'
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import { createServer as createHttpsServer } from 'node:https'
 import { type AddressInfo, createServer as createTcpServer } from 'node:net'
 import { SMTPServer, type SMTPServerOptions } from 'smtp-server'
@@ -11,20 +11,15 @@ import { Secret } from '../../src/secret.ts'
 import { createAuthority } from '../nodes/certificates.ts'
 import { until } from '../support/daemon.ts'
 import { createFakeClock } from '../support/fake-clock.ts'
+import { serveHttp } from '../support/http-server.ts'
 
 const NEVER = new AbortController().signal
 
 async function send(answer: (request: IncomingMessage, response: ServerResponse) => void, signal = NEVER) {
-  const server = createServer(answer)
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const server = await serveHttp(answer)
   const http = createHttpDelivery({ clock: systemClock })
-  onTestFinished(() => {
-    http.close()
-    server.closeAllConnections()
-    server.close()
-  })
-  const { port } = server.address() as AddressInfo
-  const url = new Secret(`http://127.0.0.1:${port}/hooks/path-key-123`)
+  onTestFinished(() => http.close())
+  const url = new Secret(`${server.url}/hooks/path-key-123`)
   const secrets = [new Secret('routing-key-456')]
   return http.send({ url, headers: {}, body: '{"routing_key":"routing-key-456"}', secrets }, signal)
 }

@@ -1,5 +1,4 @@
-import { createServer, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { ServerResponse } from 'node:http'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import { describe, expect, onTestFinished, test } from 'vitest'
@@ -14,6 +13,7 @@ import type { Store } from '../../src/store/store.ts'
 import { opened, pollOf, temporaryDirectory } from '../store/setting.ts'
 import { until } from '../support/daemon.ts'
 import { createFakeClock, type FakeClock } from '../support/fake-clock.ts'
+import { serveHttp } from '../support/http-server.ts'
 import { change, condition, incident, incidentRecord, START } from '../support/incident.ts'
 import { recordingLog } from '../support/log.ts'
 import { endpoint, network } from '../support/network.ts'
@@ -32,27 +32,15 @@ interface Sink {
 
 /** A receiver of any request that answers with `status`, or as `answer` says. */
 async function startSink(): Promise<Sink> {
-  const server = createServer((request, response) => {
-    let body = ''
-    request.on('data', (chunk: Buffer) => {
-      body += chunk.toString()
-    })
-    request.on('end', () => {
-      if (sink.status === 200) {
-        sink.bodies.push(body === '' ? null : JSON.parse(body))
-        sink.ids.push(String(request.headers['webhook-id']))
-      }
-      sink.answer(response)
-    })
+  const { url } = await serveHttp((request, response, body) => {
+    if (sink.status === 200) {
+      sink.bodies.push(body === '' ? null : JSON.parse(body))
+      sink.ids.push(String(request.headers['webhook-id']))
+    }
+    sink.answer(response)
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  onTestFinished(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  const url = new Secret(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)
   const sink: Sink = {
-    url,
+    url: new Secret(url),
     bodies: [],
     ids: [],
     status: 200,

@@ -11,22 +11,12 @@ import { recordingLog } from '../support/log.ts'
 import { endpoint, network } from '../support/network.ts'
 import { createWorld } from '../support/world.ts'
 import { startReceiver } from './receiver.ts'
+import { route } from './support.ts'
 
 const MINUTE = 60_000
 const START = Date.UTC(2026, 0, 1, 6, 58)
 const TOLD = 'gateway: no endpoint for network ethereum since 2026-01-01 06:58:02 UTC (12 requests rejected in 5 s)'
-const ROUTE: NotifyRoute = {
-  networks: null,
-  endpoints: null,
-  providers: null,
-  conditions: null,
-  states: null,
-  gateway: true,
-  channels: ['ops'],
-  continues: false,
-  quiet: null,
-  quietPasses: 'none',
-}
+const ROUTE = route({ gateway: true, channels: ['ops'] })
 const WHOLE = { network: 'ethereum', endpoint: null, reason: 'upgrade', forMs: 2 * MINUTE }
 
 interface Given {

@@ -1,6 +1,4 @@
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { onTestFinished } from 'vitest'
+import { serveHttp } from '../support/http-server.ts'
 
 interface Message {
   readonly type: string
@@ -12,20 +10,9 @@ interface Message {
 
 /** A receiver of webhooks that accepts every message, for the test that runs; returns its URL. */
 export async function startReceiver(note: (message: Message, path: string) => void): Promise<string> {
-  const server = createServer((request, response) => {
-    let body = ''
-    request.on('data', (bytes: Buffer) => {
-      body += bytes.toString()
-    })
-    request.on('end', () => {
-      note(JSON.parse(body) as Message, request.url ?? '')
-      response.end()
-    })
+  const { url } = await serveHttp((request, response, body) => {
+    note(JSON.parse(body) as Message, request.url ?? '')
+    response.end()
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  onTestFinished(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  return url
 }

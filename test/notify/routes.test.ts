@@ -3,20 +3,7 @@ import type { NotifyRoute } from '../../src/config/resolve-notify.ts'
 import type { Incident } from '../../src/core/incident/incident.ts'
 import { channelsFor, gatewayChannelsFor } from '../../src/notify/routes.ts'
 import { change, condition, incident } from '../support/incident.ts'
-
-const route = (over: Partial<NotifyRoute>): NotifyRoute => ({
-  networks: null,
-  endpoints: null,
-  providers: null,
-  conditions: null,
-  states: null,
-  gateway: false,
-  channels: [],
-  continues: false,
-  quiet: null,
-  quietPasses: 'none',
-  ...over,
-})
+import { route } from './support.ts'
 
 const PROVIDERS = new Map([
   ['avalanche/own-1', 'acme'],

@@ -1,5 +1,5 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
-import type { NotifyRoute, NotifySettings } from '../../src/config/resolve-notify.ts'
+import type { NotifySettings } from '../../src/config/resolve-notify.ts'
 import type { Incident } from '../../src/core/incident/incident.ts'
 import { reportOf } from '../../src/notify/notification.ts'
 import { createNotifier } from '../../src/notify/notifier.ts'
@@ -14,6 +14,7 @@ import { change, condition, incident, incidentRecord, START } from '../support/i
 import { recordingLog } from '../support/log.ts'
 import { createWorld } from '../support/world.ts'
 import { startReceiver } from './receiver.ts'
+import { route } from './support.ts'
 
 const HOUR = 3_600_000
 const OWN = { network: 'avalanche', endpoint: 'own-1', reason: 'upgrade' }
@@ -92,18 +93,7 @@ async function setUp(given: Given = {}) {
 
 /** From midnight, when the clock starts, until seven. */
 const QUIET = { fromMinute: 22 * 60, untilMinute: 7 * 60, timeZone: 'UTC' }
-const NIGHT: NotifyRoute = {
-  networks: null,
-  endpoints: null,
-  providers: null,
-  conditions: null,
-  states: null,
-  gateway: false,
-  channels: ['hook'],
-  continues: false,
-  quiet: QUIET,
-  quietPasses: 'none',
-}
+const NIGHT = route({ channels: ['hook'], quiet: QUIET })
 
 describe('quiet hours', () => {
   test('put off what opens, and what is still open at their end is sent then, once', async () => {

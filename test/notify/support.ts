@@ -1,3 +1,4 @@
+import type { NotifyRoute } from '../../src/config/resolve-notify.ts'
 import { type Message, type Report, reportOf } from '../../src/notify/notification.ts'
 import { condition, incident, START } from '../support/incident.ts'
 
@@ -33,3 +34,17 @@ export function gatewayMessage(text: string, over: Partial<Message> = {}): Messa
   const subject = `${START.toString(36)}-avalanche-gateway.fra.host-1.8080`
   return messageOf([], { type: 'heartline.impaired', subject, text, ...over })
 }
+
+export const route = (over: Partial<NotifyRoute>): NotifyRoute => ({
+  networks: null,
+  endpoints: null,
+  providers: null,
+  conditions: null,
+  states: null,
+  gateway: false,
+  channels: [],
+  continues: false,
+  quiet: null,
+  quietPasses: 'none',
+  ...over,
+})
