@@ -2,7 +2,7 @@ import type { CommonOptions } from '../engine.ts'
 import type { StoreJob } from '../store.ts'
 import type { Database } from './database.ts'
 import { createPartitions } from './partitions.ts'
-import { createRetainer } from './retention.ts'
+import { createRetainer } from './retainer.ts'
 import { createRollUp } from './roll-up.ts'
 
 export interface JobsDeps extends Pick<CommonOptions, 'retention' | 'maxSizeBytes' | 'log'> {

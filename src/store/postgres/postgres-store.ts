@@ -12,7 +12,7 @@ import { createDatabase, type Database } from './database.ts'
 import { createCall, createGate, type Gate, isRejection } from './gate.ts'
 import { createJobs } from './jobs.ts'
 import { createQueries } from './queries.ts'
-import { sizeOf } from './retention.ts'
+import { sizeOf } from './retainer.ts'
 import type { ClusterRights, SharedStore } from './shared-store.ts'
 import { createSpooledWriter } from './spooled-writer.ts'
 
