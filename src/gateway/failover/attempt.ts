@@ -22,7 +22,7 @@ import type { Upstream } from './upstream.ts'
 
 /** Sends a request to one endpoint, with a timeout of `withinMs`. Never rejects. */
 export async function attempt(
-  { nodes, slices }: AttemptOn,
+  { nodes, slices }: NodeAccess,
   upstream: Upstream,
   request: UpstreamRequest,
   id: number,
@@ -66,7 +66,7 @@ export async function attempt(
   }
 }
 
-export interface AttemptOn {
+export interface NodeAccess {
   readonly nodes: Pick<NodeForwarder, 'forward'>
   /** Turns of large answers. */
   readonly slices: LoopTurns

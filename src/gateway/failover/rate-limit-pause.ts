@@ -1,5 +1,5 @@
 /** The pause after a node rate-limited the gateway (status 429, or an error that says so), by its Retry-After if it sent one. */
-export class RateLimit {
+export class RateLimitPause {
   #until = Number.NEGATIVE_INFINITY
   #nextPauseMs = FIRST_PAUSE_MS
   #isSetByNode = false

@@ -4,7 +4,7 @@ import { createAddress, type NodeAddress } from '../../nodes/address.ts'
 import type { NodeTarget } from '../../nodes/probe.ts'
 import { createRedact, type Redact, redactJson } from '../../nodes/redact.ts'
 import { type CircuitBreaker, createCircuitBreaker } from './circuit-breaker.ts'
-import { RateLimit } from './rate-limit-pause.ts'
+import { RateLimitPause } from './rate-limit-pause.ts'
 import { KnownHeights } from './upstream-heights.ts'
 
 /** An endpoint's state for routing: load, latency, heights, rate limit and circuit breaker. Times are monotonic. */
@@ -19,7 +19,7 @@ export class Upstream {
   readonly servesOneShard: boolean
   readonly breaker: CircuitBreaker = createCircuitBreaker()
   readonly heights = new KnownHeights()
-  readonly rateLimit = new RateLimit()
+  readonly rateLimit = new RateLimitPause()
   readonly unsupportedMethods = new UnsupportedMethods()
   inFlight = 0
   /** A poll that began later may close the breaker. */
