@@ -6,21 +6,11 @@ import type { HistoryQuery } from '../../src/store/store.ts'
 import { daySentence, knownDays } from '../../web/views/charts/day-bars.ts'
 import { cellsIn, summary } from '../../web/views/charts/strip.ts'
 import { condition, incident, START } from '../support/incident.ts'
+import { historyBucket } from '../support/world.ts'
 import { setUp } from './setting.ts'
 
 const DAY_MS = 86_400_000
 const TOKEN = { options: { token: new Secret('a-token-of-the-operator') } }
-
-const MEASURED = {
-  polls: 1,
-  latencyP50Ms: 10,
-  latencyP95Ms: 20,
-  latencyMaxMs: 30,
-  height: 1000,
-  lagBlocksMax: 7,
-  heartbeatLagMaxMs: null,
-  contiguousFailuresMax: null,
-}
 
 /** A store in which `own-1` is known for 30 days and was down for a minute of each fifth one. */
 function storeOf() {
@@ -35,15 +25,8 @@ function storeOf() {
         const widthMs = Math.min(stepMs, to - from - at * stepMs)
         const isKnown = endpoint === 'avalanche/own-1' && at >= count - 30
         const downMs = isKnown && at % 5 === 0 ? 60_000 : 0
-        return {
-          start: from + at * stepMs,
-          upMs: isKnown ? widthMs - downMs : 0,
-          downMs,
-          degradedMs: 0,
-          maintenanceMs: 0,
-          unknownMs: isKnown ? 0 : widthMs,
-          ...MEASURED,
-        }
+        const times = { upMs: isKnown ? widthMs - downMs : 0, downMs, unknownMs: isKnown ? 0 : widthMs }
+        return historyBucket({ start: from + at * stepMs, ...times, polls: 1, lagBlocksMax: 7 })
       })
     },
   }
@@ -67,8 +50,8 @@ function polledSince(first: number, { downMs = 0, gapMs = 0, to: now }: Polled) 
         const gap = Math.max(0, Math.min(end, gapFrom + gapMs) - Math.max(start, gapFrom))
         const known = endpoint === 'avalanche/own-1' ? Math.max(0, end - Math.max(start, first) - gap) : 0
         const down = Math.min(known, Math.max(0, end - Math.max(start, now - downMs)))
-        const times = { upMs: known - down, downMs: down, degradedMs: 0, maintenanceMs: 0 }
-        return { ...MEASURED, ...times, start, unknownMs: end - start - known }
+        const times = { upMs: known - down, downMs: down, unknownMs: end - start - known }
+        return historyBucket({ start, ...times, polls: 1, lagBlocksMax: 7 })
       })
     },
   }

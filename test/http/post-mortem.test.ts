@@ -5,6 +5,7 @@ import { type PostMortem, renderPostMortem } from '../../src/http/incidents/post
 import type { EndpointFigures } from '../../src/http/incidents/post-mortem-figures.ts'
 import type { HistoryBucket } from '../../src/store/store.ts'
 import { change, condition, incident, START } from '../support/incident.ts'
+import { historyBucket } from '../support/world.ts'
 
 const MINUTE = 60_000
 
@@ -383,21 +384,6 @@ function figures(over: Partial<EndpointFigures> = {}): EndpointFigures {
 }
 
 function bucket(over: Partial<HistoryBucket> = {}): HistoryBucket {
-  return {
-    start: START,
-    upMs: 0,
-    degradedMs: 0,
-    downMs: 0,
-    maintenanceMs: 0,
-    unknownMs: 0,
-    polls: 10,
-    latencyP50Ms: 12,
-    latencyP95Ms: 40,
-    latencyMaxMs: 1500,
-    height: 24_000_100,
-    lagBlocksMax: 0,
-    heartbeatLagMaxMs: null,
-    contiguousFailuresMax: null,
-    ...over,
-  }
+  const latencies = { latencyP50Ms: 12, latencyP95Ms: 40, latencyMaxMs: 1500 }
+  return historyBucket({ start: START, polls: 10, ...latencies, height: 24_000_100, ...over })
 }

@@ -3,29 +3,10 @@ import { StripsView } from '../../src/http/wire/history.ts'
 import { Secret } from '../../src/secret.ts'
 import { Unreadable } from '../../src/store/reads.ts'
 import type { HistoryBucket, HistoryQuery } from '../../src/store/store.ts'
+import { historyBucket } from '../support/world.ts'
 import { NETWORKS, OWN, setUp } from './setting.ts'
 
 const CELL_MS = 900_000
-
-function bucket(start: number, over: Partial<HistoryBucket> = {}): HistoryBucket {
-  return {
-    start,
-    upMs: CELL_MS,
-    degradedMs: 0,
-    downMs: 0,
-    maintenanceMs: 0,
-    unknownMs: 0,
-    polls: 60,
-    latencyP50Ms: 10,
-    latencyP95Ms: 20,
-    latencyMaxMs: 30,
-    height: 1000,
-    lagBlocksMax: 0,
-    heartbeatLagMaxMs: null,
-    contiguousFailuresMax: null,
-    ...over,
-  }
-}
 
 /** A store with the buckets of `own-1` that `history` makes, and no others; it records its queries. */
 function storeOf(history: (start: number) => Partial<HistoryBucket>) {
@@ -38,7 +19,7 @@ function storeOf(history: (start: number) => Partial<HistoryBucket>) {
       const count = Math.ceil((query.to - query.from) / query.stepMs)
       return Array.from({ length: count }, (_, at) => {
         const start = query.from + at * query.stepMs
-        return bucket(start, history(start))
+        return historyBucket({ start, upMs: CELL_MS, ...history(start) })
       })
     },
   }
@@ -57,7 +38,7 @@ function upIn(times: Readonly<Record<string, readonly (readonly [from: number, t
         const upMs = (times[endpoint] ?? [])
           .map(([a, b]) => Math.min(end, NOW - b * MINUTE_MS) - Math.max(start, NOW - a * MINUTE_MS))
           .reduce((sum, ms) => sum + Math.max(0, ms), 0)
-        return bucket(start, { upMs, unknownMs: end - start - upMs })
+        return historyBucket({ start, upMs, unknownMs: end - start - upMs })
       })
     },
   }

@@ -10,7 +10,7 @@ import { createPoller, type PollerDeps } from '../../src/poll/poller.ts'
 import { type BoardEntry, type CheckTally, createBoard, type WritableBoard } from '../../src/state/board.ts'
 import { createIncidentLog } from '../../src/state/incident-log.ts'
 import { createSightings, type Sightings } from '../../src/state/sightings.ts'
-import type { StoreStatus } from '../../src/store/store.ts'
+import type { HistoryBucket, StoreStatus } from '../../src/store/store.ts'
 import { good, head, liveness, pollResult } from './network.ts'
 
 export interface World {
@@ -115,4 +115,12 @@ export const QUIET_STORE: StoreStatus = {
 /** The counters of an endpoint's head check. */
 export function headCounts(entry: BoardEntry | undefined): CheckTally | undefined {
   return entry?.tally.checks.find(({ check }) => check === 'head')
+}
+
+/** What the store measured of an endpoint; its times are 0. */
+export function historyBucket(over: Partial<HistoryBucket>): HistoryBucket {
+  const times = { start: 0, upMs: 0, degradedMs: 0, downMs: 0, maintenanceMs: 0, unknownMs: 0 }
+  const latencies = { latencyP50Ms: 10, latencyP95Ms: 20, latencyMaxMs: 30 }
+  const rest = { polls: 60, height: 1000, lagBlocksMax: 0, heartbeatLagMaxMs: null, contiguousFailuresMax: null }
+  return { ...times, ...latencies, ...rest, ...over }
 }

@@ -6,6 +6,7 @@ import type { HistoryBucket } from '../../src/store/store.ts'
 import { type Setting, setUp } from '../http/setting.ts'
 import { findingsInAllLooks, hasChromium, hide, openChromium } from '../support/chromium.ts'
 import { incident } from '../support/incident.ts'
+import { historyBucket } from '../support/world.ts'
 
 const MINUTE_MS = 60_000
 const GATEWAY: GatewayReport = {
@@ -317,20 +318,7 @@ describe.runIf(hasChromium)('incidents, the gateway and the observer in Chromium
 })
 
 async function history({ from, to, stepMs }: { from: number; to: number; stepMs: number }): Promise<HistoryBucket[]> {
-  return Array.from({ length: Math.ceil((to - from) / stepMs) }, (_, at) => ({
-    start: from + at * stepMs,
-    upMs: stepMs,
-    degradedMs: 0,
-    downMs: 0,
-    maintenanceMs: 0,
-    unknownMs: 0,
-    latencyP50Ms: 10,
-    latencyP95Ms: 20,
-    latencyMaxMs: 30,
-    polls: 60,
-    height: 1000,
-    lagBlocksMax: 0,
-    heartbeatLagMaxMs: null,
-    contiguousFailuresMax: null,
-  }))
+  return Array.from({ length: Math.ceil((to - from) / stepMs) }, (_, at) =>
+    historyBucket({ start: from + at * stepMs, upMs: stepMs }),
+  )
 }
