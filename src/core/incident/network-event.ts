@@ -112,7 +112,7 @@ export function continueEvent(
   const joined = affected.filter((name) => !before.has(name))
   const isWorse = (held: IncidentCondition) => worst([held.state, state]) !== held.state
   const isSame = (held: IncidentCondition) =>
-    held.until !== null || (String(held.shards) === String(shards) && !isWorse(held))
+    held.until !== null || (!isWorse(held) && (held.code !== code || String(held.shards) === String(shards)))
   if (joined.length === 0 && incident.conditions.every(isSame)) return incident
   const all = [...incident.affected, ...joined].sort()
   const conditions = incident.conditions.flatMap((held): IncidentCondition[] => {
