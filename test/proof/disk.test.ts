@@ -8,7 +8,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { type RunningDaemon, runHeartline, startDaemon, until } from '../support/daemon.ts'
 import { mayMount } from '../support/mount.ts'
 import { canBreakDisks, createFaultyDisk, type FaultyDisk } from './faults.ts'
-import { type Figures, figuresOf, rowsIn, startNodes, untilFigures, type WatchedNodes } from './watched.ts'
+import { type Figures, figuresOf, pollsIn, startNodes, untilFigures, type WatchedNodes } from './watched.ts'
 
 let nodes: WatchedNodes
 let directory: string
@@ -36,7 +36,7 @@ async function expectNothingIsLost(daemon: RunningDaemon, path: string): Promise
   const { polls, dropped } = await figuresOf(daemon)
   expect(await daemon.stop()).toBe(0)
   expect(dropped).toBe(0)
-  expect(rowsIn(path)).toBeGreaterThanOrEqual(polls)
+  expect(pollsIn(path)).toBeGreaterThanOrEqual(polls)
 }
 
 describe.skipIf(!canBreakDisks())('a disk on which', () => {
@@ -185,7 +185,7 @@ describe.skipIf(!mayMount())('a real disk', () => {
     const before = await startDaemon(nodes.config, { folder })
     await untilFigures(before, ({ written }) => written > 0, 'polls are written')
     expect(await before.stop()).toBe(0)
-    const rows = rowsIn(path)
+    const rows = pollsIn(path)
     const was = readFileSync(path)
     execFileSync('mount', ['--bind', folder, folder])
     try {
@@ -201,7 +201,7 @@ describe.skipIf(!mayMount())('a real disk', () => {
       execFileSync('umount', ['-l', folder])
     }
     expect(readFileSync(path).equals(was)).toBe(true)
-    expect(rowsIn(path)).toBe(rows)
+    expect(pollsIn(path)).toBe(rows)
   }, 120_000)
 })
 

@@ -28,7 +28,7 @@ import {
   startDaemonHere,
   until,
 } from '../support/daemon.ts'
-import { figuresOf, rowsIn, startNodes, untilFigures, type WatchedNodes } from './watched.ts'
+import { figuresOf, pollsIn, startNodes, untilFigures, type WatchedNodes } from './watched.ts'
 
 const MAIN = fileURLToPath(new URL('../../dist/src/main.js', import.meta.url))
 
@@ -126,7 +126,7 @@ describe('a store that was damaged while no daemon ran', () => {
       const aside = readdirSync(folder).find((name) => name.startsWith('heartline.db.corrupt-')) ?? ''
       expect(readFileSync(join(folder, aside)).equals(damaged)).toBe(true)
       await daemon.stop()
-      expect(rowsIn(path)).toBeGreaterThan(0)
+      expect(pollsIn(path)).toBeGreaterThan(0)
     })
   }
 
@@ -140,7 +140,7 @@ describe('a store that was damaged while no daemon ran', () => {
 
       expect(await figuresOf(daemon)).toMatchObject({ degraded: false })
       await daemon.stop()
-      expect(rowsIn(path)).toBeGreaterThan(parts.includes('-wal') ? 0 : 30)
+      expect(pollsIn(path)).toBeGreaterThan(parts.includes('-wal') ? 0 : 30)
     })
   }
 })
@@ -210,7 +210,7 @@ describe('a store that another process has open', () => {
     await Promise.all(ended)
 
     expect(endings).toEqual([75, 75, 0])
-    expect(rowsIn(path)).toBeGreaterThan(0)
+    expect(pollsIn(path)).toBeGreaterThan(0)
   }, 120_000)
 
   test('makes a second daemon exit within a second, and is not disturbed by it', async () => {
@@ -238,7 +238,7 @@ describe('a store that another process has open', () => {
     expect(Object.values(failures).every((count) => count === 0)).toBe(true)
     await untilFigures(first, (figures) => figures.written > written, 'it writes on')
     expect(await first.stop()).toBe(0)
-    expect(rowsIn(path)).toBeGreaterThanOrEqual(polls)
+    expect(pollsIn(path)).toBeGreaterThanOrEqual(polls)
   }, 120_000)
 
   test('that another writer locks at the start loses nothing of what was saved', async () => {
@@ -281,7 +281,7 @@ describe('a store that another process has open', () => {
     const { polls, dropped } = await figuresOf(daemon)
     expect(dropped).toBe(0)
     expect(await daemon.stop()).toBe(0)
-    expect(rowsIn(path)).toBeGreaterThanOrEqual(polls)
+    expect(pollsIn(path)).toBeGreaterThanOrEqual(polls)
   }, 120_000)
 })
 
