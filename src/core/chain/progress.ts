@@ -22,7 +22,7 @@ export function createProgress({ reference, pace, heads, forked, options }: Prog
   let leader: { readonly endpoint: string; readonly height: number; advancedAt: UnixMs } | null = null
   /** When an endpoint last showed whether the chain advances. */
   let newestAt = Number.NEGATIVE_INFINITY
-  const { asked, standing, ...sinceAdvance } = createAsked()
+  const polled = createPolled()
   /** When the chain was last seen to stand: a known halt lasts until a newer block, also while no endpoint answers. */
   let stoodAt = Number.NEGATIVE_INFINITY
   /** Heights of endpoints that were ahead by more blocks than fit between the timestamps, and have not gone back since. */
@@ -59,7 +59,7 @@ export function createProgress({ reference, pace, heads, forked, options }: Prog
   }
 
   function noteAsked(endpoint: string, at: UnixMs): void {
-    sinceAdvance.note(endpoint, latestAdvance(at))
+    polled.note(endpoint, latestAdvance(at))
   }
 
   /** Silence is not a halt: an endpoint must have answered without a new block, `stallMs` after the last one. */
@@ -70,14 +70,15 @@ export function createProgress({ reference, pace, heads, forked, options }: Prog
   function haltedSince(now: UnixMs): UnixMs | null {
     const latest = latestAdvance(now)
     const isKnown = stoodAt >= latest && heads.recent.size >= 1
-    const byTwo = standing.size >= 2 && heads.recent.size >= 2
-    if (!isReported(now) || !(isKnown || (byTwo && standing.size > unaskedOf(heads, asked)))) return null
+    const byTwo = polled.standing.size >= 2 && heads.recent.size >= 2
+    if (!isReported(now) || !(isKnown || (byTwo && polled.standing.size > unaskedOf(heads, polled.endpoints))))
+      return null
     stoodAt = newestAt
     return latest
   }
 
   function forget(endpoint: string): void {
-    sinceAdvance.forget(endpoint)
+    polled.forget(endpoint)
     if (leader?.endpoint === endpoint) leader = null
     impossible.delete(endpoint)
     wentBackAt.delete(endpoint)
@@ -109,7 +110,7 @@ export function createProgress({ reference, pace, heads, forked, options }: Prog
       if (behind >= options.lagBlocks && at - stoodSince < options.stallMs) return
       newestAt = at
       if (advanced) lastAdvanceAt = Math.max(lastAdvanceAt, at)
-      else standing.add(endpoint)
+      else polled.standing.add(endpoint)
     },
 
     /** Call it for a poll in which an endpoint that is not up told no head. */
@@ -129,13 +130,13 @@ export function createProgress({ reference, pace, heads, forked, options }: Prog
     /** Since when no endpoint advances although endpoints answer; `null` if one does, or if this is unknown. */
     haltedSince,
 
-    /** Endpoints that may have newer blocks than those that stand at the reference head. Whether it has halted, they know. */
+    /** Endpoints that may have newer blocks than those that stand at the reference head: they show whether it has halted. */
     unasked(now: UnixMs): readonly string[] {
       if (!isReported(now) || haltedSince(now) !== null) return NOTHING
       const highest = reference.current?.highest ?? 0
       const isAtHead = (endpoint: string) => highest - (heads.seen(endpoint)?.head.height ?? 0) < options.lagBlocks
-      if (![...standing].some(isAtHead)) return NOTHING
-      return [...heads.endpoints()].filter((endpoint) => heads.isRecent(endpoint) && !asked.has(endpoint))
+      if (![...polled.standing].some(isAtHead)) return NOTHING
+      return [...heads.endpoints()].filter((endpoint) => heads.isRecent(endpoint) && !polled.endpoints.has(endpoint))
     },
 
     forget,
@@ -158,7 +159,7 @@ export function createProgress({ reference, pace, heads, forked, options }: Prog
     shift(ms: number): void {
       lastAdvanceAt += ms
       newestAt += ms
-      sinceAdvance.shift(ms)
+      polled.shift(ms)
       stoodAt += ms
       for (const [endpoint, at] of wentBackAt) wentBackAt.set(endpoint, at + ms)
       if (leader !== null) leader.advancedAt += ms
@@ -167,23 +168,23 @@ export function createProgress({ reference, pace, heads, forked, options }: Prog
 }
 
 /** The endpoints that were polled since the chain last advanced, and those of them that show that it stands. */
-function createAsked() {
+function createPolled() {
   let since = Number.NEGATIVE_INFINITY
-  const asked = new Set<string>()
+  const endpoints = new Set<string>()
   const standing = new Set<string>()
   return {
-    asked,
+    endpoints,
     standing,
     note(endpoint: string, advancedAt: UnixMs): void {
       if (advancedAt > since) {
         since = advancedAt
-        asked.clear()
+        endpoints.clear()
         standing.clear()
       }
-      asked.add(endpoint)
+      endpoints.add(endpoint)
     },
     forget(endpoint: string): void {
-      asked.delete(endpoint)
+      endpoints.delete(endpoint)
       standing.delete(endpoint)
     },
     shift(ms: number): void {

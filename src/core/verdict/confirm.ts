@@ -17,10 +17,10 @@ export function confirm(
   const keep = Math.max(thresholds.failAfter, thresholds.recoverAfter)
   if (findings.length === 0 && isUneventful(previous, keep)) return previous
   const polls = [...previous.recent, pollOf(findings, at, unanswered)]
-  const needsMore = areUnrelated(polls.slice(-thresholds.failAfter))
-  const recent = polls.slice(-(needsMore ? Math.max(keep, LASTING * thresholds.failAfter) : keep))
-  const { verdict, since } = nextVerdict(previous, recent, thresholds)
-  const traces = nextTraces(previous.traces, findings, recent, verdict, thresholds)
+  const run = latestRun(polls, thresholds.failAfter)
+  const recent = polls.slice(-(run.isUnrelated ? Math.max(keep, LASTING * thresholds.failAfter) : keep))
+  const { verdict, since } = nextVerdict(previous, recent, run, thresholds)
+  const traces = nextTraces(previous.traces, findings, at, run, verdict, thresholds)
   if (verdict === null || verdict === 'up') return { verdict, since, recent, traces }
   const wasBad = previous.verdict !== null && previous.verdict !== 'up'
   return { verdict, since, badSince: wasBad ? (previous.badSince ?? previous.since) : since, recent, traces }
@@ -89,31 +89,40 @@ function areUnrelated(polls: readonly RecentPoll[]): boolean {
   return first?.some((question) => others.every((questions) => questions.includes(question))) === false
 }
 
-/** This many times `failAfter` bad polls in a row confirm each other, whichever questions failed: chance hits no so many. */
+/** This many times `failAfter` bad polls in a row confirm each other, whichever questions failed: requests lost at random do not. */
 const LASTING = 3
 
-/** The latest polls that can confirm something worse, the least bad of them, and whether their failures count. */
-function latestRun(recent: ConfirmationState['recent'], failAfter: number) {
-  const few = recent.slice(-failAfter)
-  const unrelated = areUnrelated(few)
-  const leastBad = best(few.map(({ verdict, failed }) => (unrelated ? (failed?.otherwise ?? verdict) : verdict)))
-  const many = recent.slice(-LASTING * failAfter)
+/** The latest polls that can confirm something worse. */
+interface Run {
+  readonly polls: readonly RecentPoll[]
+  readonly leastBad: Verdict
+  /** Whether the latest polls failed, but no question in all of them. */
+  readonly isUnrelated: boolean
+  readonly failuresCount: boolean
+}
+
+function latestRun(polls: readonly RecentPoll[], failAfter: number): Run {
+  const few = polls.slice(-failAfter)
+  const isUnrelated = areUnrelated(few)
+  const leastBad = best(few.map(({ verdict, failed }) => (isUnrelated ? (failed?.otherwise ?? verdict) : verdict)))
+  if (!isUnrelated) return { polls: few, leastBad, isUnrelated, failuresCount: true }
+  const many = polls.slice(-LASTING * failAfter)
   const lasting = best(many.map(({ verdict }) => verdict))
-  return unrelated && many.length === LASTING * failAfter && severity(lasting) > severity(leastBad)
-    ? { polls: many, leastBad: lasting, failuresCount: true }
-    : { polls: few, leastBad, failuresCount: !unrelated }
+  return many.length === LASTING * failAfter && severity(lasting) > severity(leastBad)
+    ? { polls: many, leastBad: lasting, isUnrelated, failuresCount: true }
+    : { polls: few, leastBad, isUnrelated, failuresCount: false }
 }
 
 function nextVerdict(
   previous: ConfirmationState,
   recent: ConfirmationState['recent'],
+  { polls, leastBad }: Run,
   { failAfter, recoverAfter }: ConfirmationThresholds,
 ): { verdict: Verdict | null; since: UnixMs } {
   const held = previous.verdict
   const latest = recent.at(-1)
   if (held === null && latest?.verdict === 'up') return { verdict: 'up', since: latest.at }
 
-  const { polls, leastBad } = latestRun(recent, failAfter)
   if (polls.length >= failAfter && severity(leastBad) > (held === null ? 0 : severity(held))) {
     return { verdict: leastBad, since: polls[0]?.at ?? previous.since }
   }
@@ -130,13 +139,12 @@ function nextVerdict(
 function nextTraces(
   previous: readonly Trace[],
   findings: readonly Finding[],
-  recent: ConfirmationState['recent'],
+  at: UnixMs,
+  { polls, failuresCount }: Run,
   verdict: Verdict | null,
   { failAfter, recoverAfter }: ConfirmationThresholds,
 ): readonly Trace[] {
   if (previous.length === 0 && findings.length === 0) return previous
-  const at = recent.at(-1)?.at ?? 0
-  const { polls, failuresCount } = latestRun(recent, failAfter)
   const before = new Map<ConditionCode, Trace>(previous.map((trace) => [trace.finding.code, trace]))
   const traces: Trace[] = findings.map((finding) => {
     const trace = before.get(finding.code)
