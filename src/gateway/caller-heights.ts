@@ -75,10 +75,16 @@ export function readsBlock(request: UpstreamRequest): boolean {
   return name === 'eth_getBlockByNumber' || name === 'block_by_nonce'
 }
 
-/** The tag of a block that is `null`: a node lacks it, although others have shown it. Nodes differ in `pending`. */
-export function tagOfNull(request: UpstreamRequest, reply: NodeReply): HeightTag | null {
+/** The tag of a block that the caller has seen, and that is `null` in this reply: the node lacks it. Nodes differ in `pending`. */
+export function missingTag(
+  callerHeights: Pick<CallerHeights, 'get'>,
+  request: UpstreamRequest,
+  shard: Shard,
+  reply: NodeReply,
+): HeightTag | null {
   if (reply.kind !== 'result' || !isNull(reply.result) || !readsBlock(request)) return null
-  return (/"(latest|safe|finalized)"/.exec(request.call?.params ?? '')?.[1] ?? null) as HeightTag | null
+  const tag = (/"(latest|safe|finalized)"/.exec(request.call?.params ?? '')?.[1] ?? null) as HeightTag | null
+  return tag !== null && lowestAllowed(callerHeights, request, shard, tag) !== null ? tag : null
 }
 
 export function highestOf(a: number | null, b: number | null): number | null {

@@ -5,10 +5,10 @@ import {
   answerHeight,
   type CallerHeights,
   lowestAllowed,
+  missingTag,
   raiseByRepeat,
   readsBlock,
   readsLogs,
-  tagOfNull,
 } from '../caller-heights.ts'
 import { BEHIND_CALLER } from '../errors.ts'
 import {
@@ -82,8 +82,7 @@ export function createCoalescer(deps: CoalescerDeps): UpstreamHandler {
     if (shown === null) {
       // For a leader that has not seen the block, no other endpoint was tried.
       if (need.kind === 'height' && hasSeen(request, need) && !hasSeen(leader, need)) return false
-      const tag = tagOfNull(request, reply)
-      if (tag !== null && lowestAllowed(callerHeights, request, shard, tag) !== null) return false
+      if (missingTag(callerHeights, request, shard, reply) !== null) return false
       // Not all that the leader has seen by now, because that may be a block of another answer.
       const seen = reply.stateHeight ?? null
       if (seen !== null) raiseByRepeat(callerHeights, request, shard, 'latest', seen)

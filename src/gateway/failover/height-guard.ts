@@ -6,10 +6,10 @@ import {
   type HeightTag,
   highestOf,
   lowestAllowed,
+  missingTag,
   raiseByRepeat,
   readsBlock,
   readsLogs,
-  tagOfNull,
 } from '../caller-heights.ts'
 import { BEHIND_CALLER, type GatewayError } from '../errors.ts'
 import { chainOperationOf, type UpstreamRequest } from '../upstream-request.ts'
@@ -92,8 +92,8 @@ export class HeightGuard {
   check({ reply, upstream, degraded }: NodeAnswer): CheckedHeight {
     const shown = answerHeight(this.#request, reply)
     if (shown === null) {
-      const missing = tagOfNull(this.#request, reply)
-      if (missing !== null && lowestAllowed(this.#deps.callerHeights, this.#request, this.#shard, missing) !== null) {
+      const missing = missingTag(this.#deps.callerHeights, this.#request, this.#shard, reply)
+      if (missing !== null) {
         this.tooLow = { tag: missing, fell: false }
         return TOO_LOW
       }
