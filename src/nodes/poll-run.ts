@@ -172,16 +172,17 @@ export class PollRun {
     return verified.value ? { ok: true, value: { ...told.value, chainIdVerified: true } } : told
   }
 
-  /** Without a head check, a server that refuses every path shows nothing of a node: its address or our key is wrong. */
+  /**
+   * Without a head check, a server that answers everything with HTTP errors shows nothing of a node: its address or our key
+   * is wrong, or only the proxy in front of the node still works.
+   */
   #withEvidence(outcome: Outcome<Liveness>): Outcome<Liveness> {
     const status = this.#status
-    if (
-      status === null ||
-      status < 300 ||
-      !outcome.ok ||
-      !outcome.value.checks.every(({ offered }) => offered === false)
-    )
-      return outcome
+    if (status === null || status < 300 || !outcome.ok) return outcome
+    const { checks, report } = outcome.value
+    // Checks that a node runs itself show it also if they fail.
+    const isShown = checks.some(({ offered, error }) => offered !== false && (report === undefined || error === null))
+    if (isShown) return outcome
     return { ok: false, failure: { kind: 'http', status }, durationMs: outcome.durationMs }
   }
 

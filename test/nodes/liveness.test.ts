@@ -210,11 +210,23 @@ describe('a node that takes its time for each question', () => {
 describe('an endpoint without a head check', () => {
   const LIVENESS_ONLY = endpoint('own-1', { checks: ['liveness'] })
 
-  test.each([401, 403, 404])('shows nothing of a node if every path is refused: HTTP %d', async (status) => {
+  test.each([401, 403, 404, 500, 502])('shows nothing of a node if all it answers is HTTP %d', async (status) => {
     const own = await node({ eth_syncing: status, net_peerCount: status, web3_clientVersion: status })
     const { liveness } = await proberOf([target(own.url, { endpoint: LIVENESS_ONLY })]).poll(LIVENESS_ONLY, NEVER)
 
     expect(liveness).toMatchObject({ ok: false, failure: { kind: 'http', status } })
+  })
+
+  test('shows a node by checks that fail with HTTP 503, if the node runs them itself', async () => {
+    const avalanche = { ...LIVENESS_ONLY, family: 'avalanche' } as const
+    const { url } = await serveHttp((_request, response, body) => {
+      response
+        .writeHead(503)
+        .end(recorded('avalanche/health-not-yet-run').replace(/"id":\s*1\b/, `"id":${JSON.parse(body).id}`))
+    })
+    const { liveness } = await proberOf([target(url, { endpoint: avalanche })]).poll(avalanche, NEVER)
+
+    expect(liveness).toMatchObject({ ok: true, value: { healthy: false } })
   })
 
   test('shows a node that answers, even if it offers no question', async () => {
