@@ -4,6 +4,7 @@ import {
   CONSENSUS_HEALTH,
   type ConsensusReport,
   type Liveness,
+  type LivenessOutcome,
   type NodeCheck,
   type NodeClient,
   type Outcome,
@@ -173,12 +174,13 @@ export function withConsensus(
   outcome: Outcome<Liveness>,
   consensus: Outcome<ConsensusAnswer>,
   client: NodeClient | null,
-): Outcome<Liveness> {
+): LivenessOutcome {
   if (!outcome.ok) {
-    if (!consensus.ok || outcome.failure.kind !== 'rate-limited' || !isBadNews(consensus.value.report)) return outcome
+    if (!consensus.ok) return outcome
     const { checks, report } = consensus.value
-    const value = { healthy: false, checks, heartbeatAt: null, report: { ...UNTOLD, client, consensus: report } }
-    return { ok: true, value, durationMs: outcome.durationMs }
+    const told = { healthy: false, checks, heartbeatAt: null, report: { ...UNTOLD, client, consensus: report } }
+    if (outcome.failure.kind !== 'rate-limited' || !isBadNews(report)) return { ...outcome, told }
+    return { ok: true, value: told, durationMs: outcome.durationMs }
   }
   if (!consensus.ok) return consensus
   const { report, checks, healthy } = outcome.value

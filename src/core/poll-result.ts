@@ -9,7 +9,7 @@ export interface PollResult {
   readonly startedAt: UnixMs
   readonly finishedAt: UnixMs
   /** `null` if the endpoint has no such check, or the node offers nothing that was due, so that no request was sent. */
-  readonly liveness: Outcome<Liveness> | null
+  readonly liveness: LivenessOutcome | null
   /** One per polled shard; empty if the endpoint has no head check. */
   readonly heads: readonly ShardHead[]
   /** The further blocks that were requested and received. A node that does not have such a block has not failed. */
@@ -25,6 +25,11 @@ export interface PollResult {
 export type Outcome<T> =
   | { readonly ok: true; readonly value: T; readonly durationMs: number }
   | { readonly ok: false; readonly failure: Failure; readonly durationMs: number }
+
+/** A node that fails leaves what its consensus node `told`. */
+export type LivenessOutcome =
+  | Extract<Outcome<Liveness>, { ok: true }>
+  | (Extract<Outcome<Liveness>, { ok: false }> & { readonly told?: Liveness })
 
 export interface ShardHead {
   readonly shard: Shard

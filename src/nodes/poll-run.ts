@@ -78,9 +78,10 @@ export class PollRun {
   }
 
   /** Without secrets; `null` if the node offers nothing that was due, so that no request was sent. */
-  #told(outcome: Outcome<Liveness>): Outcome<Liveness> | null {
-    if (outcome.ok && this.#requests.liveness === 0) return null
-    return outcome.ok ? { ...outcome, value: this.#to.redactLiveness(outcome.value) } : outcome
+  #told(outcome: LivenessOutcome): PollResult['liveness'] {
+    const { redactLiveness } = this.#to
+    if (!outcome.ok) return outcome.told === undefined ? outcome : { ...outcome, told: redactLiveness(outcome.told) }
+    return this.#requests.liveness === 0 ? null : { ...outcome, value: redactLiveness(outcome.value) }
   }
 
   /**
@@ -149,7 +150,7 @@ export class PollRun {
   }
 
   /** Asks the node and its consensus node at the same time, each within its own deadline. */
-  async #checkLiveness(): Promise<Outcome<Liveness>> {
+  async #checkLiveness(): Promise<LivenessOutcome> {
     const { chain, target, memory, address, beaconAddress } = this.#to
     const now = this.#deps.clock.monotonic()
     const [shard = null] = this.#endpoint.shards
@@ -277,6 +278,7 @@ export interface PollRunDeps {
 }
 
 type HeadsRead = Pick<PollResult, 'heads' | 'compared'>
+type LivenessOutcome = NonNullable<PollResult['liveness']>
 
 function cutShort(failure: Failure): { readonly ok: false; readonly failure: Failure } {
   return fail(failure.kind === 'timeout' ? { ...failure, isCutShort: true } : failure)

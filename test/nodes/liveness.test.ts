@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { describe, expect, test } from 'vitest'
 import type { Liveness } from '../../src/core/poll-result.ts'
+import { livenessAfter } from '../../src/core/verdict/liveness.ts'
 import type { PollStep } from '../../src/core/verdict/single-poll.ts'
 import type { NodeTarget } from '../../src/nodes/probe.ts'
 import { Secret } from '../../src/secret.ts'
@@ -295,6 +296,30 @@ test('a rate limit of the execution node does not hide that its consensus node i
 
   expect(liveness).toMatchObject({ healthy: false, report: { sync: null, peers: null, consensus: { state: 'down' } } })
   expect(liveness.checks.map(({ name }) => name)).toEqual(['/eth/v1/node/health'])
+})
+
+test.each([
+  ['limits our rate', 429],
+  ['does not answer', null],
+])('the checks of a consensus node do not fail because the execution node %s', async (_how, answer) => {
+  const script = { ...WELL }
+  const own = await node(script)
+  const beacon = await node(BEACON)
+  const prober = proberOf([target(own.url, { beaconUrl: new Secret(beacon.url), timeoutMs: HANGING_MS })])
+  const poll = async (previous: Liveness | null) => livenessAfter(previous, (await prober.poll(OWN, NEVER)).liveness, 0)
+
+  const well = await poll(null)
+  for (const method of Object.keys(script)) script[method] = answer
+  const liveness = await poll(await poll(well))
+
+  expect(liveness?.report).toMatchObject({ sync: null, peers: null, consensus: { state: 'synced', peers: 56 } })
+  expect(liveness?.checks.map(({ name, contiguousFailures }) => [name, contiguousFailures])).toEqual([
+    ['eth_syncing', 2],
+    ['net_peerCount', 2],
+    ['/eth/v1/node/health', 0],
+    ['/eth/v1/node/syncing', 0],
+    ['/eth/v1/node/peer_count', 0],
+  ])
 })
 
 test('a refused question is not asked again in the next poll, unless the node had refused everything', async () => {

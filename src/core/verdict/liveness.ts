@@ -1,5 +1,12 @@
 import { describeFailure } from '../failure.ts'
-import { type Liveness, type NodeCheck, type Outcome, rateLimitOf } from '../poll-result.ts'
+import {
+  CONSENSUS_CHECKS,
+  type Liveness,
+  type LivenessOutcome,
+  type NodeCheck,
+  type Outcome,
+  rateLimitOf,
+} from '../poll-result.ts'
 import type { UnixMs } from '../time.ts'
 import type { ConditionCode } from './condition.ts'
 import type { ConfirmationState } from './confirm.ts'
@@ -9,11 +16,7 @@ import type { Health } from './health.ts'
  * What is known of a node's liveness after a poll; `outcome` is `null` if the poll did not ask. Nodes that run their
  * own checks count the failures; where the checks are our questions, polls in a row are counted here.
  */
-export function livenessAfter(
-  previous: Liveness | null,
-  outcome: Outcome<Liveness> | null,
-  at: UnixMs,
-): Liveness | null {
+export function livenessAfter(previous: Liveness | null, outcome: LivenessOutcome | null, at: UnixMs): Liveness | null {
   if (outcome === null) return previous
   if (outcome.ok) {
     const { value } = outcome
@@ -23,11 +26,11 @@ export function livenessAfter(
   }
   if (previous?.report === undefined) return null
   const error = describeFailure(outcome.failure)
-  const unanswered = previous.checks.map((check) =>
-    check.offered === false ? check : { ...check, healthy: false, error },
-  )
-  const report = { ...previous.report, sync: null, peers: null, consensus: null }
-  return { healthy: false, checks: counted(unanswered, previous, at), heartbeatAt: null, report, unanswered: true }
+  const asked = previous.checks.filter(({ name }) => !name.startsWith(CONSENSUS_CHECKS))
+  const unanswered = asked.map((check) => (check.offered === false ? check : { ...check, healthy: false, error }))
+  const checks = counted(unanswered.concat(outcome.told?.checks ?? []), previous, at)
+  const report = { ...previous.report, sync: null, peers: null, consensus: outcome.told?.report?.consensus ?? null }
+  return { healthy: false, checks, heartbeatAt: null, report, unanswered: true }
 }
 
 /** A question about a node's state that was not answered, or with a failure, in a row. */
