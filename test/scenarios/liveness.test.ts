@@ -348,6 +348,29 @@ test.each<[string, Partial<ConsensusReport>, state: string, code: string]>([
   expect(stage.incidents()).toHaveLength(1)
 })
 
+test.each<[Partial<ConsensusReport>, string]>([
+  [{ state: 'down', reason: 'connection refused' }, 'consensus-down'],
+  [{ state: 'optimistic' }, 'consensus-syncing'],
+])('a consensus node that is %j stays so while its execution node fails too, and no longer', async (report, code) => {
+  const stage = stageOf()
+  await stage.pass(5 * MINUTE)
+  stage.set(key('b'), consensus(report))
+  await stage.pass(2 * MINUTE)
+  stage.set(key('b'), { ...consensus(report), failure: { kind: 'refused' } })
+  await stage.pass(2 * MINUTE)
+  expect(stage.codes(key('b')).toSorted()).toEqual([code, 'unreachable'])
+  stage.set(key('b'), consensus(report))
+  await stage.pass(2 * MINUTE)
+
+  expect(stage.codes(key('b'))).toEqual([code])
+  expect(stage.incidents()).toHaveLength(1)
+  expect(stage.incidents()[0]?.conditions.map((one) => one.code)).toEqual([code, 'unreachable'])
+
+  stage.set(key('b'), { ...consensus({}), failure: { kind: 'refused' } })
+  await stage.pass(2 * MINUTE)
+  expect(stage.codes(key('b'))).toEqual(['unreachable'])
+})
+
 const UNREACHED = { state: 'unreached', reason: 'no route to the host', remainingSlots: null, peers: null } as const
 
 test.each<[string, Node, Partial<NodeReport>, check: string, state: string, code: string]>([

@@ -305,7 +305,7 @@ export function createStage(options: StageOptions = {}): Stage {
         node.mute === true ? [] : wanted.map((asked) => ({ ...asked, hash: hashAt(node, asked.shard, asked.height) })),
       liveness: of.checks.includes('liveness')
         ? livenessFailure !== null
-          ? bad(livenessFailure, latencyMs)
+          ? { ...bad(livenessFailure, latencyMs), ...toldBy(node.liveness?.(clock.now())) }
           : good(
               // Told on our clock: the reader of heartbeats takes the node's own out by its Date header.
               node.liveness?.(clock.now()) ?? {
@@ -547,4 +547,9 @@ export function createStage(options: StageOptions = {}): Stage {
       await stopped
     },
   }
+}
+
+/** What the consensus node tells while the node itself does not answer. */
+function toldBy(liveness: Liveness | undefined): { readonly told?: Liveness } {
+  return liveness?.report?.consensus ? { told: { ...liveness, checks: [] } } : {}
 }

@@ -1,6 +1,7 @@
 import { describeFailure } from '../failure.ts'
 import {
   CONSENSUS_CHECKS,
+  type ConsensusReport,
   type Liveness,
   type LivenessOutcome,
   type NodeCheck,
@@ -65,12 +66,9 @@ export const OF_LIVENESS: ReadonlySet<ConditionCode> = new Set([
 ])
 
 /** The conditions that the node did not answer for when it was last asked: they may not be over. */
-export function unansweredFor(
-  liveness: Liveness | null,
-  outcome: Outcome<Liveness> | null,
-): ReadonlySet<ConditionCode> {
-  // A check that failed as a whole is a finding itself.
-  if (outcome?.ok === false) return NONE
+export function unansweredFor(liveness: Liveness | null, outcome: LivenessOutcome | null): ReadonlySet<ConditionCode> {
+  // A check that failed as a whole is a finding itself. What the consensus node tells is none, but it is not over either.
+  if (outcome?.ok === false) return toldOf(outcome.told?.report?.consensus?.state ?? null)
   const { syncFailed, peersFailed, consensus = null } = liveness?.report ?? {}
   const isConsensusUntold = consensus?.isLimited === true || consensus?.state === 'unreached'
   const { syncFailed: isSyncUntold, peersFailed: arePeersUntold } = consensus ?? {}
@@ -81,6 +79,11 @@ export function unansweredFor(
   if (isSyncUntold || isConsensusUntold) codes.add('consensus-syncing')
   if (isConsensusUntold) codes.add('consensus-down')
   return codes
+}
+
+function toldOf(state: ConsensusReport['state']): ReadonlySet<ConditionCode> {
+  if (state === null || state === 'synced' || state === 'unreached') return NONE
+  return new Set<ConditionCode>([state === 'down' ? 'consensus-down' : 'consensus-syncing'])
 }
 
 const NONE: ReadonlySet<ConditionCode> = new Set()
