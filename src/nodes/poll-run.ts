@@ -13,6 +13,7 @@ import { fail } from '../chains/json-rpc.ts'
 import type { CancelSignal, Clock } from '../clock.ts'
 import type { CheckName, Endpoint } from '../core/endpoint.ts'
 import type { Failure } from '../core/failure.ts'
+import { parseJson } from '../core/json.ts'
 import type { Shard } from '../core/network.ts'
 import type { ComparedBlock, Comparison, Liveness, Outcome, PollResult, ShardHead } from '../core/poll-result.ts'
 import type { NodeAddress } from './address.ts'
@@ -26,8 +27,8 @@ export class PollRun {
   readonly #deps: PollRunDeps
   #clockSkewMs: number | null = null
   readonly #requests: Record<CheckName, number> = { liveness: 0, head: 0 }
-  /** The lowest HTTP status of the liveness check. */
-  #status: number | null = null
+  /** Of the node itself, to its liveness check, if it has no head check. */
+  readonly #answers: NodeAnswer[] = []
 
   constructor(to: PolledEndpoint, endpoint: Endpoint, deps: PollRunDeps) {
     this.#to = to
@@ -173,18 +174,17 @@ export class PollRun {
     return verified.value ? { ok: true, value: { ...told.value, chainIdVerified: true } } : told
   }
 
-  /**
-   * Without a head check, a server that answers everything with HTTP errors shows nothing of a node: its address or our key
-   * is wrong, or only the proxy in front of the node still works.
-   */
+  /** HTTP errors or HTML alone show nothing of a node: our URL or key is wrong, or only a proxy in front of it works. */
   #withEvidence(outcome: Outcome<Liveness>): Outcome<Liveness> {
-    const status = this.#status
-    if (status === null || status < 300 || !outcome.ok) return outcome
+    if (!outcome.ok || this.#answers.length === 0) return outcome
     const { checks, report } = outcome.value
     // Checks that a node runs itself show it also if they fail.
     const isShown = checks.some(({ offered, error }) => offered !== false && (report === undefined || error === null))
     if (isShown) return outcome
-    return { ok: false, failure: { kind: 'http', status }, durationMs: outcome.durationMs }
+    const status = Math.min(...this.#answers.map((answer) => answer.status))
+    if (status >= 300) return { ...fail({ kind: 'http', status }), durationMs: outcome.durationMs }
+    const isJson = this.#answers.some(({ body }) => parseJson(body) !== undefined)
+    return isJson ? outcome : { ...fail({ kind: 'not-json' }), durationMs: outcome.durationMs }
   }
 
   /** A node that refuses everything refuses us, not single methods, which it may offer in the next poll. */
@@ -208,7 +208,7 @@ export class PollRun {
         this.#requests.liveness += sent.requests
         if (sent.ok && address === this.#to.address) {
           this.#noteClock(sent.answer, tookMs)
-          if (this.#status === null || sent.answer.status < this.#status) this.#status = sent.answer.status
+          if (!this.#has('head')) this.#answers.push(sent.answer)
         }
         if (sent.ok) step = inquiry.next({ ok: true, value: sent.answer })
         else step = inquiry.next(2 * (sentAt - startedAt) > deadline.afterMs ? cutShort(sent.failure) : sent)

@@ -218,6 +218,14 @@ describe('an endpoint without a head check', () => {
     expect(liveness).toMatchObject({ ok: false, failure: { kind: 'http', status } })
   })
 
+  test('shows nothing of a node if no answer is JSON', async () => {
+    const page = '<html>parked</html>'
+    const own = await node({ eth_syncing: page, net_peerCount: page, web3_clientVersion: page })
+    const { liveness } = await proberOf([target(own.url, { endpoint: LIVENESS_ONLY })]).poll(LIVENESS_ONLY, NEVER)
+
+    expect(liveness).toMatchObject({ ok: false, failure: { kind: 'not-json' } })
+  })
+
   test('shows a node by checks that fail with HTTP 503, if the node runs them itself', async () => {
     const avalanche = { ...LIVENESS_ONLY, family: 'avalanche' } as const
     const { url } = await serveHttp((_request, response, body) => {
