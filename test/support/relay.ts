@@ -6,6 +6,8 @@ export interface Relay {
   readonly port: number
   /** Nothing passes any more, and no connection is closed; new ones are accepted. */
   hang(): void
+  /** Open connections pass nothing any more, and are not closed; new ones pass. */
+  freeze(): void
   /** Ends all connections, and each new one at once. */
   reset(): void
   /** Passes everything again, to this port. */
@@ -18,6 +20,7 @@ export async function startRelay(targetPort: number, change = (bytes: Buffer): B
   let target = targetPort
   let mode: 'pass' | 'hang' | 'reset' = 'pass'
   const sockets = new Set<Socket>()
+  const frozen = new WeakSet<Socket>()
 
   function add(socket: Socket): void {
     sockets.add(socket)
@@ -36,8 +39,8 @@ export async function startRelay(targetPort: number, change = (bytes: Buffer): B
     const upstream = connect(target, '127.0.0.1')
     add(upstream)
     const forward = (from: Socket, to: Socket, changed = (bytes: Buffer): Buffer => bytes) => {
-      from.on('data', (bytes) => (mode === 'pass' ? to.write(changed(bytes)) : undefined))
-      from.on('close', () => (mode === 'hang' ? undefined : to.destroy()))
+      from.on('data', (bytes) => (mode === 'pass' && !frozen.has(to) ? to.write(changed(bytes)) : undefined))
+      from.on('close', () => (mode === 'hang' || frozen.has(to) ? undefined : to.destroy()))
     }
     forward(client, upstream)
     forward(upstream, client, change)
@@ -49,6 +52,9 @@ export async function startRelay(targetPort: number, change = (bytes: Buffer): B
     port: typeof address === 'object' && address !== null ? address.port : 0,
     hang() {
       mode = 'hang'
+    },
+    freeze() {
+      for (const socket of sockets) frozen.add(socket)
     },
     reset() {
       mode = 'reset'

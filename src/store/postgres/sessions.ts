@@ -80,7 +80,8 @@ export function createSessions(connections: Connections, reached: (is: boolean) 
         await client.query('COMMIT')
         return value
       } catch (error) {
-        await client.query('ROLLBACK').catch(() => undefined)
+        // A connection that does not answer is closed: it would not answer this either.
+        if (!isUnreachable(error)) await client.query('ROLLBACK').catch(() => undefined)
         throw error
       }
     })
@@ -110,4 +111,9 @@ export function createSessions(connections: Connections, reached: (is: boolean) 
         }
       }),
   }
+}
+
+function isUnreachable(error: unknown): boolean {
+  const cause = databaseErrorOf(error)
+  return cause instanceof DatabaseError && cause.trouble === 'unreachable'
 }

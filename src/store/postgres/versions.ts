@@ -21,10 +21,16 @@ export const IS_NEW = `version >= pg_snapshot_xmin(${SEEN})::text::bigint AND NO
 
 const READ_TABLES = ['incidents', 'silences', 'aliases', 'votes']
 
+const IS_HIGH = 'version >= pg_snapshot_xmax(pg_current_snapshot())::text::bigint'
+
 /** Versions from another server may be above every transaction of this one: such rows would always be new. */
+export async function hasHighVersions(query: Query): Promise<boolean> {
+  const isAny = READ_TABLES.map((table) => `EXISTS (SELECT 1 FROM ${table} WHERE ${IS_HIGH})`).join(' OR ')
+  const [row] = await query<{ isAny: boolean }>(`SELECT ${isAny} AS "isAny"`)
+  return row?.isAny === true
+}
+
 export async function lowerVersions(query: Query, withinMs: number): Promise<void> {
-  const lower = (table: string) =>
-    `UPDATE ${table} SET version = heartline_version()
-     WHERE version >= pg_snapshot_xmax(pg_current_snapshot())::text::bigint`
+  const lower = (table: string) => `UPDATE ${table} SET version = heartline_version() WHERE ${IS_HIGH}`
   await query(READ_TABLES.map(lower).join('; '), [], { withinMs })
 }

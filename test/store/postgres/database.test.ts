@@ -1,13 +1,14 @@
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { systemClock } from '../../../src/clock.ts'
 import { Secret } from '../../../src/secret.ts'
+import { ANSWER_WITHIN_MS } from '../../../src/store/postgres/connections.ts'
 import { DatabaseError } from '../../../src/store/postgres/database-error.ts'
 import { openDatabase, postgresMigrations } from '../../../src/store/postgres/migrate.ts'
 import { IS_NEW, NOTHING_SEEN, SEEN_NOW, type Seen } from '../../../src/store/postgres/versions.ts'
 import { StoreError } from '../../../src/store/store.ts'
 import { until } from '../../support/daemon.ts'
 import { hasPostgres, type PostgresServer, startPostgres } from '../../support/postgres.ts'
-import { startRelayToOldPostgres } from '../../support/relay.ts'
+import { startRelay, startRelayToOldPostgres } from '../../support/relay.ts'
 
 let server: PostgresServer
 const skip = !hasPostgres()
@@ -154,6 +155,22 @@ describe.skipIf(skip)('a database', () => {
         tcp_keepalives_idle: 10,
       })
     }
+  })
+
+  test('does not wait for the end of a transaction whose connection does not answer', async () => {
+    const url = await server.createDatabase()
+    const relay = await startRelay(server.port)
+    onTestFinished(() => relay.close())
+    const database = await opened(url.replace(`:${server.port}`, `:${relay.port}`))
+    const from = performance.now()
+
+    const work = database.transaction((query) => {
+      relay.freeze()
+      return query('SELECT 1', [], { withinMs: 200 })
+    })
+
+    await expect(work).rejects.toMatchObject({ code: 'timeout' })
+    expect(performance.now() - from).toBeLessThan(ANSWER_WITHIN_MS)
   })
 
   test('rolls a transaction back when its work fails', async () => {

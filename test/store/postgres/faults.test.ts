@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 import { type Clock, systemClock } from '../../../src/clock.ts'
 import { Secret } from '../../../src/secret.ts'
 import { openStore } from '../../../src/store/open-store.ts'
+import { SCHEMA_LOCK } from '../../../src/store/postgres/migrate.ts'
 import { Unreadable } from '../../../src/store/reads.ts'
 import { type Store, StoreError } from '../../../src/store/store.ts'
 import { until } from '../../support/daemon.ts'
@@ -186,6 +187,30 @@ describe.skipIf(skip)('a store in PostgreSQL', () => {
     relay.pass()
     await until(() => isWritten(store), 'everything is written')
     expect(await heightsIn(url)).toEqual(upTo(20))
+  })
+
+  test('is written over a new connection when the one that waits to bring the schema up to date is dead', async () => {
+    const relay = await startRelay(server.port)
+    onTestFinished(() => relay.close())
+    const url = await server.createDatabase()
+    const { store } = await openPostgres(url.replace(`:${server.port}`, `:${relay.port}`), { path: spoolFile() })
+    const { poll } = poller(store)
+    const other = new Client({ connectionString: url })
+    await other.connect()
+    onTestFinished(() => other.end())
+    await other.query(`SELECT pg_advisory_lock(${SCHEMA_LOCK})`)
+
+    relay.reset()
+    poll(10)
+    await until(() => store.status().remote?.reachable === false, 'the database is away')
+    relay.pass()
+    const waits = `SELECT 1 FROM pg_locks WHERE NOT granted AND objid = ${SCHEMA_LOCK}`
+    await until(async () => (await other.query(waits)).rowCount === 1, 'it waits for its turn')
+    relay.freeze()
+    await other.query(`SELECT pg_advisory_unlock(${SCHEMA_LOCK})`)
+
+    await until(() => isWritten(store), 'everything is written', 60_000)
+    expect(await heightsIn(url)).toEqual(upTo(10))
   })
 
   test('is used by members of a cluster, or by one daemon without `cluster`', async () => {
