@@ -7,6 +7,7 @@ import type { WritableBoard } from '../state/board.ts'
 import type { ClusterTables, ClusterView, HeldLease, LiveMember, MemberRow } from '../store/cluster-tables.ts'
 import type { DatabaseClock } from './database-clock.ts'
 import { createExchange } from './exchange.ts'
+import { createImpairment } from './impairment.ts'
 import type { SharedNetwork } from './lease-plan.ts'
 import { createLeases } from './leases.ts'
 import { createLoop } from './loop.ts'
@@ -36,6 +37,7 @@ export function createCluster(deps: ClusterDeps): Cluster {
     removed: deps.removed,
     hooks: { onClaimed, onLost: (lease) => void handOver(lease, false), beforeRelease },
   })
+  const impairment = createImpairment({ clock, id, isFaulty: deps.isImpaired, isPolling: () => polledSince.size > 0 })
   const rounds = createLoop({ clock, everyMs: Math.min(ROUND_EVERY_MS, leaseMs / 3), run: round })
   const exchange = createExchange({
     clock,
@@ -47,7 +49,7 @@ export function createCluster(deps: ClusterDeps): Cluster {
     member: id,
     polledSince: (network) => polledSince.get(network),
     writableToken,
-    impaired: () => impairedIn(view, id, deps.isImpaired()),
+    impaired: () => impairment.among(view),
   })
   /** Networks that this member polls, and since when. */
   const polledSince = new Map<string, UnixMs>()
@@ -58,7 +60,7 @@ export function createCluster(deps: ClusterDeps): Cluster {
   let endHints: (() => void) | null = null
 
   function self(): LiveMember {
-    const state = { impaired: deps.isImpaired(), replaying: deps.isReplaying() }
+    const state = { impaired: impairment.isImpaired(), replaying: deps.isReplaying() }
     return { id, vantage, version, url, networksDigest: digest, ...state }
   }
 
@@ -150,9 +152,7 @@ export function createCluster(deps: ClusterDeps): Cluster {
       await Promise.all([rounds.stop(), exchange.stop()])
     },
 
-    async releaseAll() {
-      await leases.leave().catch(() => undefined)
-    },
+    releaseAll: () => leases.leave().catch(() => undefined),
 
     pollToken: (network) => leases.token('poll', vantage, network),
     keeperToken: (network) => leases.token('keep', '', network),
@@ -263,12 +263,6 @@ function isLeased({ leases, now }: ClusterView, vantage: string, network: string
 /** Polls per second. */
 function weightOf(endpoints: ClusterNetwork['endpoints']): number {
   return endpoints.reduce((sum, { intervalMs }) => sum + 1000 / intervalMs, 0)
-}
-
-/** Our own row may be some seconds old. */
-function impairedIn({ members }: ClusterView, self: string, isImpaired: boolean): ReadonlySet<string> {
-  const others = members.flatMap(({ id, impaired }) => (impaired && id !== self ? [id] : []))
-  return new Set(isImpaired ? [...others, self] : others)
 }
 
 interface Known {

@@ -228,6 +228,36 @@ test('a member that joins gets its share, one network at a time, although all ta
   expectSettled([first, second], networks)
 })
 
+test('a member that is impaired as soon as it polls is given a network once a minute, and its share when it is well', async () => {
+  const world = createFakeClock()
+  const database = createSimulatedDatabase(() => world.now())
+  const networks = ['n0', 'n1', 'n2', 'n3']
+  const pollsAny = (member: SimulatedMember) => networks.some((network) => member.polls(network))
+  let isCut = false
+  const [first, second] = ['m0', 'm1'].map((id): SimulatedMember => {
+    const travel = () => ({ thereMs: 10, backMs: 10, lost: 'no' as const })
+    const options = { id, vantage: 'v0', world, database, leaseMs: LEASE_MS, wallOffsetMs: 0, travel, networks }
+    const isImpaired = (): boolean => isCut && id === 'm0' && pollsAny(member)
+    const member: SimulatedMember = createSimulatedMember({ ...options, isImpaired })
+    return member
+  }) as [SimulatedMember, SimulatedMember]
+  for (const member of [first, second]) member.start()
+  await advance(world, 30_000, STEP_MS)
+
+  isCut = true
+  let wasPolling = true
+  let times = 0
+  await advance(world, 10 * 60_000, STEP_MS, () => {
+    if (pollsAny(first) && !wasPolling) times++
+    wasPolling = pollsAny(first)
+  })
+  expect([times > 5, times <= 10]).toEqual([true, true])
+
+  isCut = false
+  await advance(world, 75_000, STEP_MS)
+  expectSettled([first, second], networks)
+})
+
 test('members that die, pause and lose statements never write with one token, and leave no network unpolled', async () => {
   await fc.assert(
     fc.asyncProperty(Scenario, async (given) => {
