@@ -106,6 +106,8 @@ function createChannelLine(initial: Channel, deps: ChannelLineDeps): ChannelLine
   const results: Record<Result, number> = { sent: 0, retried: 0, rejected: 0, expired: 0 }
   const stopping = new AbortController()
   let keptAliveAt = Number.NEGATIVE_INFINITY
+  /** The latest renewal: if an end overtook it, the receiver would take what has ended for open again. */
+  let renewed: Promise<void> = Promise.resolve()
   const outbox = new Outbox({
     newId: () => `msg_${randomUUID()}`,
     settings() {
@@ -121,7 +123,10 @@ function createChannelLine(initial: Channel, deps: ChannelLineDeps): ChannelLine
     clock,
     random: deps.random,
     ratePerMinute: deps.ratePerMinute,
-    send: (message, signal) => deliver(line.channel, line.say(message), { http, clock, signal }),
+    async send(message, signal) {
+      await renewed
+      return deliver(line.channel, line.say(message), { http, clock, signal })
+    },
     onSettled(notifications, result) {
       results[result] += result === 'expired' ? notifications.length : 1
       deps.save(notifications)
@@ -164,7 +169,7 @@ function createChannelLine(initial: Channel, deps: ChannelLineDeps): ChannelLine
       if (messages.length === 0) return
       const requests = keepAlive.render(messages.map(line.say))
       const { ca } = line.channel.settings
-      void Promise.all(requests.map((request) => http.send(request, stopping.signal, ca))).then((outcomes) => {
+      renewed = Promise.all(requests.map((request) => http.send(request, stopping.signal, ca))).then((outcomes) => {
         if (!stopping.signal.aborted) sender.note(bestOf(outcomes))
       })
     },

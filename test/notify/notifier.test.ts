@@ -168,6 +168,34 @@ test('a channel that fails says so once in the log, also when only a renewal fai
   ])
 })
 
+test('the end of an incident does not overtake its renewal on the way to an Alertmanager', async () => {
+  const sink = await startSink()
+  const { clock, put, notifier } = await setUp([{ target: { type: 'alertmanager', urls: [sink.url] } }])
+  const status = () => notifier.status().channels[0]
+  put(incident())
+  await until(() => status()?.results.sent === 1, 'the message is sent')
+  await clock.advance(1000)
+  await until(() => status()?.lastSentAt === clock.now(), 'it is renewed')
+  const seen: string[] = []
+
+  sink.answer = (response) => {
+    const isEnd = Date.parse(sink.bodies.at(-1)[0].endsAt) === START + 30_000
+    seen.push(isEnd ? 'end' : 'renewal')
+    const answer = () => {
+      seen.push('answered')
+      response.end()
+    }
+    if (isEnd) answer()
+    else setTimeout(answer, 500)
+  }
+  await clock.advance(60_000)
+  await until(() => seen.length === 1, 'the next renewal is on its way')
+  put(incident({ closedAt: START + 30_000 }))
+  await until(() => status()?.results.sent === 2, 'the end is sent')
+
+  expect(seen).toEqual(['renewal', 'answered', 'end', 'answered'])
+})
+
 test('what is not sent is logged with network and endpoint', async () => {
   const sink = await startSink()
   sink.status = 404
