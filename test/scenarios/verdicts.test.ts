@@ -1,3 +1,5 @@
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import { describe, expect, test } from 'vitest'
 import type { Endpoint } from '../../src/core/endpoint.ts'
 import { FAILURE_KINDS, type Failure, type FailureKind } from '../../src/core/failure.ts'
@@ -361,6 +363,26 @@ describe('the rest of the rules', () => {
     again.judge(pollResult(endpoint('a'), later, failing({ kind: 'refused' })(0, 0, endpoint('a'))), later)
 
     expect(stateAt(again.health('a')!, later)).toBe('up')
+  })
+
+  test('what a reload has replaced is not kept in memory', async () => {
+    setFlagsFromString('--expose-gc')
+    const collect: () => void = runInNewContext('gc')
+    const endpoints = THREE.map((name) => endpoint(name))
+    const replaced: WeakRef<object>[] = []
+    let view = createNetworkView(network(), endpoints, START)
+    for (let reload = 0; reload < 5; reload++) {
+      replaced.push(new WeakRef(view.chains))
+      view = createNetworkView(network(), endpoints, START, { chains: view.chains, kept: new Set(THREE) })
+    }
+
+    const keptCount = () => {
+      collect()
+      return replaced.filter((chains) => chains.deref() !== undefined).length
+    }
+
+    await expect.poll(keptCount).toBe(0)
+    expect(view.chains.at(null)).toBeDefined()
   })
 
   test('a clock that is set back keeps no head longer than its time', () => {

@@ -85,8 +85,8 @@ export function createNetworkChains(
     const chain = earlier?.chains.at(shard) ?? createChainView(options)
     chain.configure(options)
     const names = new Set(polled.map(({ name }) => name))
-    const isKept = (name: string) => names.has(name) && earlier?.kept.has(name) === true
-    for (const name of chain.endpoints()) if (!isKept(name)) chain.forget(name)
+    // No closure here may use `earlier`: the methods below would keep it, it those before it, and so on for every reload.
+    for (const name of chain.endpoints()) if (!names.has(name) || earlier?.kept.has(name) !== true) chain.forget(name)
     chains.set(shard, chain)
   }
   let references: readonly NetworkReference[] = []
