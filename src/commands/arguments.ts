@@ -27,7 +27,8 @@ export function silenceDuration(text: string): number {
 
 export function whole(least: number, most: number): (value: string) => number {
   return (value) => {
-    const number = Number(value)
+    // An empty value is that of a variable that is not set, and no 0.
+    const number = value.trim() === '' ? Number.NaN : Number(value)
     if (!Number.isInteger(number) || number < least || number > most) {
       throw new InvalidArgumentError(`expected a whole number from ${least} to ${most}`)
     }

@@ -8,6 +8,10 @@ export async function backup(
   { file, to }: { readonly file: string; readonly to: string },
   io: CommandIo,
 ): Promise<number> {
+  if (to === '') {
+    io.err('heartline: backup: expected the name of a file')
+    return EXIT.usage
+  }
   const loaded = readConfig(file, io)
   if (loaded === null) return EXIT.badConfig
   const { path, url } = loaded.config.store

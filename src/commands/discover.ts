@@ -68,6 +68,13 @@ async function discover({ urls, family }: DiscoverOptions, io: CommandIo): Promi
     io.err(`heartline: --url: expected ${NODE_URL_EXPECTED}`)
     return { ok: false, status: EXIT.usage }
   }
+  const hrefs = parsed.map((url) => new URL(url).href)
+  const again = hrefs.findIndex((href, at) => hrefs.indexOf(href) < at)
+  if (again !== -1) {
+    const first = hrefs.indexOf(hrefs[again] ?? '')
+    io.err(`heartline: --url: URL ${again + 1} of ${urls.length} is the same as URL ${first + 1}`)
+    return { ok: false, status: EXIT.usage }
+  }
   const deps = { clock: systemClock, signal: io.signal, timeoutMs: TIMEOUT_MS }
   const answers = await Promise.all(parsed.map((url) => identifyNode(new URL(url), family, deps)))
   const nodes: DiscoveredNode[] = []

@@ -17,6 +17,17 @@ export function statusOfRefusal({ kind }: StoreError): number {
   return kind === 'store-in-use' ? EXIT.storeInUse : EXIT.badConfig
 }
 
+/** Says so if not: Node.js cannot resolve any path without one, and some packages cannot be loaded. */
+export function hasWorkingDirectory({ err }: Pick<CommandIo, 'err'>): boolean {
+  try {
+    process.cwd()
+    return true
+  } catch {
+    err('heartline: the working directory does not exist any more: change to another one')
+    return false
+  }
+}
+
 /** Resolves when the command must stop. */
 export function aborted(signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {

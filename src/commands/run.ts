@@ -5,7 +5,7 @@ import { LOG_LEVELS, type LogLevel } from '../log.ts'
 import { version } from '../version.ts'
 import { collect, duration, flag, silenceDuration, whole } from './arguments.ts'
 import { HELP, helpText } from './help.ts'
-import { type CommandIo, EXIT } from './io.ts'
+import { type CommandIo, EXIT, hasWorkingDirectory } from './io.ts'
 
 interface GlobalOptions {
   readonly config?: string
@@ -44,6 +44,7 @@ export async function run(
     env,
     signal: stopping.signal,
   }
+  if (!hasWorkingDirectory(io)) return EXIT.software
   let stoppingSince = 0
   const stop = () => {
     const now = systemClock.monotonic()

@@ -37,6 +37,11 @@ export async function simulate(
   clock: Clock = systemClock,
 ): Promise<number> {
   const { family, port, endpointName = 'own-1', seed = family } = options
+  const unused = unusedOption(options)
+  if (unused !== null) {
+    io.err(`heartline simulate: ${unused}`)
+    return EXIT.usage
+  }
   const blockTimeMs = options.blockTimeMs ?? BLOCK_TIMES_MS[family]
   const shards = family === 'multiversx' ? MULTIVERSX_SHARDS : [null]
   const chain = createChain({ clock, seed, blockTimeMs, shards })
@@ -55,6 +60,23 @@ export async function simulate(
   await started.stop()
   return EXIT.ok
 }
+
+/** Why an option would change nothing; `null` if all of them have an effect. */
+function unusedOption(options: SimulateOptions): string | null {
+  const { family, kind, shard } = options
+  const [other] = OF_FAMILIES.filter(([, key, families]) => options[key] !== undefined && !families.includes(family))
+  if (other !== undefined) return `${other[0]} is for ${other[2].join(' and ')}, not for ${family}`
+  return shard !== undefined && kind !== 'observer' ? '--shard needs --kind observer' : null
+}
+
+const OF_FAMILIES: readonly (readonly [option: string, key: keyof SimulateOptions, families: readonly Family[]])[] = [
+  ['--chain-id', 'chainId', ['ethereum', 'avalanche']],
+  ['--generation', 'generation', ['avalanche']],
+  ['--check-every', 'checkEveryMs', ['avalanche']],
+  ['--api-admin-enabled', 'adminEnabled', ['avalanche']],
+  ['--kind', 'kind', ['multiversx']],
+  ['--shard', 'shard', ['multiversx']],
+]
 
 function kindOf(options: SimulateOptions): NodeOptions['kind'] {
   const { family, chainId, generation, checkEveryMs, adminEnabled, kind, shard } = options

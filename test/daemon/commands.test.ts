@@ -1,10 +1,11 @@
-import { type StdioOptions, spawn } from 'node:child_process'
-import { closeSync, openSync, readdirSync, writeFileSync } from 'node:fs'
+import { type StdioOptions, spawn, spawnSync } from 'node:child_process'
+import { closeSync, mkdirSync, openSync, readdirSync, writeFileSync } from 'node:fs'
 import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
+import { whole } from '../../src/commands/arguments.ts'
 import { createChain } from '../../src/simulator/chain.ts'
 import { type SimulatedNode, startSimulatedNode } from '../../src/simulator/node.ts'
 import { MAIN, removeFolder, runHeartline, runHere, startDaemon, temporaryFolder, until } from '../support/daemon.ts'
@@ -112,6 +113,32 @@ describe('the other commands', () => {
     expect(await daemon.stop()).toBe(0)
   })
 
+  test('backup without a name for the copy is a usage error', async () => {
+    const { status, err } = await runHere(['backup', '', '-c', file])
+
+    expect([status, err]).toEqual([64, 'heartline: backup: expected the name of a file\n'])
+  })
+
+  test('in a folder that does not exist any more, every command ends with a sentence, no stack', () => {
+    const gone = join(folder, 'gone')
+    const ends = (...args: string[]) => {
+      mkdirSync(gone)
+      const { status, stderr } = spawnSync(
+        'sh',
+        ['-c', 'rmdir "$PWD" && exec "$0" "$@"', process.execPath, MAIN, ...args],
+        {
+          cwd: gone,
+          encoding: 'utf8',
+        },
+      )
+      return [status, stderr]
+    }
+
+    const said = [70, 'heartline: the working directory does not exist any more: change to another one\n']
+    expect(ends('serve', '-c', file)).toEqual(said)
+    expect(ends('probe', '--url', 'http://127.0.0.1:1')).toEqual(said)
+  })
+
   test('backup of a store that no daemon has made says so', async () => {
     const { status, err } = await runHere(['backup', join(folder, 'copy.db'), '-c', file])
 
@@ -166,6 +193,11 @@ describe('the other commands', () => {
       err: expect.stringContaining("unknown command 'nonsense'"),
     })
     expect((await runHere(['schema', 'nonsense'])).status).toBe(64)
+  })
+
+  test('an option for a number without a value is refused, not 0', () => {
+    expect(() => whole(0, 65_535)('')).toThrow('expected a whole number from 0 to 65535')
+    expect(whole(0, 65_535)('0')).toBe(0)
   })
 
   test('simulate answers as a node until it is ended', async () => {

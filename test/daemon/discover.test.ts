@@ -228,6 +228,15 @@ test.each([
   expect(err).not.toContain('127.0.0.1')
 })
 
+test.each([
+  ['probe', 'http://127.0.0.1:1/key', 'http://127.0.0.1:1/key'],
+  ['init', 'http://127.0.0.1:1', 'http://127.0.0.1:1/'],
+])('%s with the same URL twice is a usage error, and sends nothing', async (command, url, again) => {
+  const { status, err } = await runHere([command, '--url', 'http://127.0.0.1:2', '--url', url, '--url', again])
+
+  expect([status, err]).toEqual([64, 'heartline: --url: URL 3 of 3 is the same as URL 2\n'])
+})
+
 test('what is no node is said for each family, with exit status 2', async () => {
   const server = createServer((_request, response) => response.writeHead(404).end('nothing here'))
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))

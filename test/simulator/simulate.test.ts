@@ -53,6 +53,22 @@ describe('heartline simulate', () => {
     await old.status
   })
 
+  test.each([
+    [{ family: 'ethereum', generation: 'old' }, '--generation is for avalanche, not for ethereum'],
+    [{ family: 'ethereum', checkEveryMs: 5000 }, '--check-every is for avalanche, not for ethereum'],
+    [{ family: 'multiversx', adminEnabled: true }, '--api-admin-enabled is for avalanche, not for multiversx'],
+    [{ family: 'multiversx', chainId: 5 }, '--chain-id is for ethereum and avalanche, not for multiversx'],
+    [{ family: 'avalanche', kind: 'observer', shard: 1 }, '--kind is for multiversx, not for avalanche'],
+    [{ family: 'ethereum', shard: 1 }, '--shard is for multiversx, not for ethereum'],
+    [{ family: 'multiversx', shard: 1 }, '--shard needs --kind observer'],
+  ] as const)('an option that would change nothing is refused: %o', async (options, why) => {
+    const refused = await run({ ...options, port: 0 })
+
+    refused.end()
+    expect(refused.lines).toEqual([`heartline simulate: ${why}`])
+    expect(await refused.status).toBe(64)
+  })
+
   test('two of them are on one chain', async () => {
     const nodes = [await run({ family: 'multiversx', port: 0 }), await run({ family: 'multiversx', port: 0 })]
 
