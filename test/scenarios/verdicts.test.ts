@@ -197,6 +197,20 @@ describe('an endpoint behind the others', () => {
     expect(again.health('b')?.heads[0]?.lagBlocks).toBe(0)
   })
 
+  test('the only one that answers is down by the age of its block, also beside a dead one that was as late', () => {
+    const late: Answer = (height, at) => ({
+      heads: [{ shard: null, outcome: good(head(height - 200, at - 200 * BLOCK)) }],
+    })
+    const silent = failing({ kind: 'refused' })
+    const told = story(['a', 'b', 'c', 'late', 'later'])
+    told.poll(12, { late, later: late })
+
+    told.poll(400, { a: silent, b: silent, c: silent, later: silent, late })
+
+    expect(told.state('late')).toBe('down')
+    expect(told.view.health('late')?.conditions[0]?.message).toMatch(/^its newest block is 40 min old/)
+  })
+
   test('an endpoint of another chain does not move the reference head', () => {
     const told = story(THREE)
     told.poll(3, { b: failing({ kind: 'wrong-network', expected: 1, actual: '5' }), c: behind(0) })

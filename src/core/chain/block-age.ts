@@ -32,8 +32,8 @@ export function reasonForAge(
 }
 
 /**
- * It is the only one that answers, and the others have had the time to. Unless it stands: if their blocks were old when they
- * were first seen, the chain's clock may be wrong.
+ * It is the only one that answers, and the others have had the time to. Unless it stands: if the blocks of most of them were
+ * old when they were first seen, the chain's clock may be wrong.
  */
 function isAloneForLong(
   { stallMs, recentMs }: BlockAgeOptions,
@@ -43,8 +43,9 @@ function isAloneForLong(
 ): boolean {
   if (aloneSince === null || now - aloneSince < recentMs) return false
   if (now - own.advancedAt >= stallMs) return true
-  for (const other of heads()) if (other !== own && !wasFresh(other, stallMs)) return false
-  return true
+  let excess = 0
+  for (const other of heads()) if (other !== own) excess += wasFresh(other, stallMs) ? 1 : -1
+  return excess >= 0
 }
 
 /** `stallMs` after its last block all others are still far behind it, while one of them catches up, which would hide a halt. */
