@@ -299,6 +299,17 @@ describe('an endpoint that flaps', () => {
     expect(closed?.conditions.every(({ until }) => until !== null)).toBe(true)
   })
 
+  test('closes as soon when the clock is set back in the meantime', async () => {
+    const stage = await wellFor(5 * MINUTE, createStage({ watched: true }))
+    await flap(stage, 'ethereum/a', { ill: MINUTE, well: MINUTE }, 30 * MINUTE)
+    expect(only(stage.open())).toMatchObject({ flapping: true })
+
+    stage.clock.stepWall(-HOUR)
+    await stage.pass(10 * MINUTE)
+
+    expect(stage.open()).toEqual([])
+  })
+
   test('again within the hour continues the same incident', async () => {
     const stage = await wellFor(5 * MINUTE)
     await flap(stage, 'ethereum/a', { ill: MINUTE, well: MINUTE }, 10 * MINUTE)

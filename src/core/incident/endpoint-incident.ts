@@ -110,7 +110,9 @@ export function recoverIncident(
         conditions: mergeConditions(incident.conditions, [], 'up', timesFrom(goodSince)),
       }
     : incident
-  const isOver = !incident.flapping || at - goodSince >= RECOVERED_AFTER_INTERVALS * endpoint.intervalMs
+  // The clock may have been set back since.
+  const goodForMs = at - (goodSince > at ? since : goodSince)
+  const isOver = !incident.flapping || goodForMs >= RECOVERED_AFTER_INTERVALS * endpoint.intervalMs
   return isOver ? closeIncident(recovered, goodSince) : recovered
 }
 
