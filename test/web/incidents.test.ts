@@ -109,6 +109,21 @@ describe('the incident list', () => {
     expect(textsOf(drawList([open], { ended: [OVER], route }), '.incident')).toEqual([])
   })
 
+  test.each([{ kind: 'snapshot' }, { kind: 'connecting' }, { kind: 'stale', forSeconds: 12 }] as const)(
+    'includes an open one that began before its first page, also when $kind',
+    (contact) => {
+      const old = anIncident('old', { opened_at: '2025-10-01T00:00:00.000Z' })
+      const before = anIncident('over', { opened_at: OVER.opened_at })
+
+      const of = drawList([OVER], { contact, incidents: contact.kind === 'stale' ? [before, old] : [old] }, 'cursor')
+
+      expect(textsOf(of, '.day h2').map((day) => day.replace(',', ''))).toEqual([
+        'Open 1 incident',
+        'Thursday 1 January 2026 1 incident',
+      ])
+    },
+  )
+
   test('loads what its address asks for', async () => {
     const asked: unknown[] = []
     const sources = { incidents: async (filter: unknown) => void asked.push(filter) } as unknown as Sources

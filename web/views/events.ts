@@ -90,14 +90,18 @@ function worst(incidents: readonly IncidentSummaryView[]): 'down' | 'degraded' {
   return incidents.some((incident) => stateNow(incident) === 'down') ? 'down' : 'degraded'
 }
 
-/** Loaded incidents as later events changed them, with those opened since that `isAsked` accepts; newest first. */
+/**
+ * Loaded incidents as later events changed them, with those open that `isAsked` accepts but were not loaded: opened since, or
+ * older than the page; newest first.
+ */
 export function asOfEvents(
   loaded: readonly IncidentSummaryView[],
   { incidents, ended = [], contact }: Pick<Model, 'incidents' | 'ended' | 'contact'>,
   isAsked: (incident: IncidentSummaryView) => boolean,
 ): readonly IncidentSummaryView[] {
-  if (contact.kind !== 'live') return loaded
-  const latest = new Map([...ended, ...incidents].map((incident) => [incident.id, incident]))
+  // Without contact, what was loaded may be later.
+  const changed = contact.kind === 'stale' ? [] : [...ended, ...incidents]
+  const latest = new Map(changed.map((incident) => [incident.id, incident]))
   const known = loaded.map((incident) => latest.get(incident.id) ?? incident)
   const news = incidents.filter((incident) => known.every(({ id }) => id !== incident.id) && isAsked(incident))
   return [...news, ...known]
