@@ -1,6 +1,6 @@
 /** Shows the text of the cell under the pointer; sliders also follow the arrow keys, page keys, Home and End. */
 export function moveCursor(readables: readonly Readable[], first: Event, goTo: (path: string) => void) {
-  let told: HTMLElement | null = null
+  let told: { readonly one: HTMLElement; readonly at: number } | null = null
   const tip = document.createElement('div')
   tip.className = 'tipbox'
   tip.hidden = true
@@ -21,7 +21,7 @@ export function moveCursor(readables: readonly Readable[], first: Event, goTo: (
     const at = Math.max(0, Math.min(cells - 1, wanted))
     const text = by.tell(one, at)
     if (text === '') return hide()
-    told = one
+    told = { one, at }
     if (one.role === 'slider') {
       one.setAttribute('aria-valuenow', String(at + 1))
       one.setAttribute('aria-valuetext', text)
@@ -86,13 +86,20 @@ export function moveCursor(readables: readonly Readable[], first: Event, goTo: (
     event.preventDefault()
     show(found, next)
   })
+  // A drawing may have changed the text, or removed the element.
+  setInterval(() => {
+    if (told === null) return
+    const found = told.one.isConnected ? find(told.one) : null
+    if (found === null) hide()
+    else show(found, told.at)
+  }, AGAIN_MS)
   // The event that loaded this file happened before the listeners were added.
   if (first instanceof PointerEvent) point(first)
   else enter(first)
 
   return {
     /** Whether the text of this element is shown. */
-    tells: (one: HTMLElement): boolean => told === one,
+    tells: (one: HTMLElement): boolean => told?.one === one,
     tell(one: HTMLElement): void {
       const found = find(one)
       if (found !== null) show(found, 0)
@@ -101,6 +108,8 @@ export function moveCursor(readables: readonly Readable[], first: Event, goTo: (
 }
 
 export type Cursor = ReturnType<typeof moveCursor>
+
+const AGAIN_MS = 1000
 
 /** Elements that consist of cells with a text each. */
 export interface Readable {

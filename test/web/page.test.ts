@@ -956,6 +956,29 @@ describe.runIf(hasChromium)('the page in Chromium', () => {
     await page.waitForURL('**/endpoints/net-0/*')
   })
 
+  test('the text at the pointer follows the live state, and is hidden when its tile is gone', async () => {
+    const networks = fleet(1, 41)
+    const setting = setUp({ realClock: systemClock, networks })
+    await setting.world.pollAll()
+    const { page } = await show(setting)
+    const [one] = networks[0]?.endpoints ?? []
+    if (one === undefined) throw new Error('no endpoint')
+    const tile = page.locator('.tile').first()
+    const tip = page.locator('.tipbox:not([hidden])')
+    await tile.hover()
+    await tip.getByText('height 1,000').waitFor()
+
+    await setting.world.poll(one, { heads: [{ shard: null, outcome: good(head(1001, systemClock.now())) }] })
+    await tip.getByText('height 1,001').waitFor()
+    for (let poll = 0; poll < 2; poll++) {
+      await setting.world.poll(one, { heads: [{ shard: null, outcome: bad({ kind: 'refused' }) }] })
+    }
+
+    await page.locator('tr.down').waitFor()
+    expect(await page.locator('.tile').count()).toBe(40)
+    await tip.waitFor({ state: 'detached' })
+  })
+
   test('the order holds while the reader is among the endpoints, for at most a minute without a move', async () => {
     const setting = setUp({ realClock: systemClock })
     await setting.world.pollAll()
