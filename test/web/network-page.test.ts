@@ -43,8 +43,12 @@ describe.runIf(hasChromium)('a network in Chromium', () => {
     expect(await page.locator('.routing ol li').count()).toBeGreaterThan(1)
   }, 120_000)
 
-  test.each([320, 1280])('fits %i px with titles of a hundred characters', async (width) => {
-    const title = 'Archive node '.repeat(8).slice(0, 100)
+  test.each([
+    [320, 'Archive node '],
+    [1280, 'Archive node '],
+    [320, 'archive_node_'],
+  ])('fits %i px with titles of a hundred characters, like %s', async (width, words) => {
+    const title = words.repeat(8).slice(0, 100)
     const endpoints = NODES.map((node) => ({ ...node, title }))
     const setting = setUp({ realClock: systemClock, networks: [{ network: network(), endpoints }] })
     await advance(setting, ...Array.from({ length: 20 }, (_, at) => 985 + at))

@@ -929,6 +929,48 @@ describe.runIf(hasChromium)('the page in Chromium', () => {
     expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(390)
   })
 
+  test('on a phone the incidents of an endpoint are read as lines, with a long duration below', async () => {
+    const setting = setUp({ realClock: systemClock })
+    await setting.world.pollAll()
+    const now = systemClock.now()
+    const [condition] = incident().conditions
+    if (condition === undefined) throw new Error('an incident has a condition')
+    const conditions = [300, 200, 100].map((ago) => {
+      const since = now - ago * 1000
+      return {
+        ...condition,
+        state: ago === 200 ? ('degraded' as const) : condition.state,
+        since,
+        until: since + 50_000,
+      }
+    })
+    setting.incidents.put(incident({ openedAt: now - 300_000, conditions, flapping: true }))
+
+    const { page } = await show(setting, { path: '/endpoints/avalanche/own-1', width: 390 })
+
+    await page.locator('.happened', { hasText: /of which down 1 min 40 s, 2 times; degraded 50 s/ }).waitFor()
+    expect((await page.locator('.happened p').boundingBox())?.width).toBeGreaterThan(250)
+    expect(await excessWidth(page)).toEqual([])
+  })
+
+  test('fits a phone with a title of a hundred characters without a space', async () => {
+    const title = 'archive_node_'.repeat(8).slice(0, 100)
+    const one = endpoint('own-1', { network: 'avalanche', title })
+    const networks = [{ network: network({ name: 'avalanche', title: title.toUpperCase() }), endpoints: [one] }]
+    const setting = setUp({ realClock: systemClock, networks })
+    for (let poll = 0; poll < 2; poll++) {
+      await setting.world.poll(one, { heads: [{ shard: null, outcome: bad({ kind: 'refused' }) }] })
+    }
+    setting.incidents.put(incident({ openedAt: systemClock.now() - 120_000 }))
+    const address = await serve(setting)
+
+    for (const path of ['/', '/endpoints/avalanche/own-1', '/incidents', '/incidents/incident-1']) {
+      const { page } = await showAt(address + path, { width: 390 })
+      expect(await page.locator('main').innerText()).toContain(title)
+      expect([path, await excessWidth(page)]).toEqual([path, []])
+    }
+  })
+
   test('the first tap on a tile tells its figures, and the second one opens it', async () => {
     const setting = setUp({ realClock: systemClock, networks: fleet(1, 41) })
     await setting.world.pollAll()

@@ -70,6 +70,26 @@ describe.runIf(hasChromium)('silences and notes in Chromium', () => {
     expect(complaints).toEqual([])
   })
 
+  test('on a phone a long value leaves its label whole', async () => {
+    const channel = { ...CHANNEL, failing: true, lastError: 'x'.repeat(130) }
+    const status = () => ({ channels: [channel], waiting: [], heartbeat: null })
+    const setting = setUp({ realClock: systemClock, notifier: { status } })
+    await setting.world.pollAll()
+
+    const { page } = await show(`${await serve(setting)}/notifications`, { width: 390 })
+
+    const widths = await page.locator('table.data td[data-label]').evaluateAll((cells) =>
+      cells.map((cell) => {
+        const whole = document.createElement('span')
+        whole.textContent = (cell as HTMLElement).dataset.label ?? ''
+        document.body.append(whole)
+        return Number.parseFloat(getComputedStyle(cell, '::before').width) / whole.getBoundingClientRect().width
+      }),
+    )
+    expect(widths.length).toBeGreaterThan(5)
+    for (const width of widths) expect(width).toBeGreaterThan(0.9)
+  })
+
   test('a note is added with the token; the public sees it only if it is public', async () => {
     const { address } = await start({ token: new Secret(TOKEN) })
     const { page, complaints } = await show(`${address}/sign-in?to=/incidents/incident-1`, { until: 'form' })
