@@ -92,7 +92,7 @@ function worst(incidents: readonly IncidentSummaryView[]): 'down' | 'degraded' {
 
 /**
  * Loaded incidents as later events changed them, with those open that `isAsked` accepts but were not loaded: opened since, or
- * older than the page; newest first.
+ * older than the page; newest first. Without events at most ten of the latter: a fleet that is down has thousands.
  */
 export function asOfEvents(
   loaded: readonly IncidentSummaryView[],
@@ -104,7 +104,7 @@ export function asOfEvents(
   const latest = new Map(changed.map((incident) => [incident.id, incident]))
   const known = loaded.map((incident) => latest.get(incident.id) ?? incident)
   const news = incidents.filter((incident) => known.every(({ id }) => id !== incident.id) && isAsked(incident))
-  return [...news, ...known]
+  return [...(contact.kind === 'live' ? news : news.slice(0, 10)), ...known]
     .filter(({ absorbed_by: whole }) => whole === null)
     .sort((a, b) => Date.parse(b.opened_at) - Date.parse(a.opened_at))
 }
