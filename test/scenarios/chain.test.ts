@@ -382,6 +382,17 @@ describe('an endpoint that does not advance', () => {
     expect(new Set(stage.open().map(({ endpoint }) => endpoint))).toEqual(new Set(['b', 'c']))
   })
 
+  test.each([20, 101, 900])('two of three that stood %i blocks behind before the daemon began', async (behind) => {
+    const stage = stageOf(THREE)
+    for (const name of ['b', 'c']) stage.set(key(name), { stuckAt: stage.height('ethereum') - behind })
+
+    await stage.until(() => ['b', 'c'].every((name) => stage.codes(key(name)).includes('stalled')), 2 * MINUTE)
+    await stage.pass(HOUR)
+
+    expectOnly(stage, 'b', 'c')
+    expect([stage.state(key('a')), stage.halted('ethereum')]).toEqual(['up', false])
+  })
+
   test('two of five, polled more rarely than `stall`: they are stalled, and the network is halted only when it is', async () => {
     const stage = stageOf(FIVE, { endpoint: { intervalMs: 5 * MINUTE } })
     await stage.pass(HOUR)

@@ -48,7 +48,6 @@ export function createProgress({ reference, pace, heads, forked, options }: Prog
     if (before === undefined || agreed === null || head.height <= agreed.height || impossible.has(endpoint)) return
     if (forked(endpoint) !== null) return
     const isPlausible =
-      pace.isPlausible(head.height - agreed.height, at - agreed.advancedAt) &&
       pace.isPlausible(head.height - before.head.height, at - before.advancedAt) &&
       Math.abs(at - head.timestamp) < options.stallMs
     if (isPlausible) leader = { endpoint, height: head.height, advancedAt: at }
