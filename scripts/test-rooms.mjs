@@ -5,8 +5,8 @@ import { root } from './prepare.mjs'
 /** Marks of a test that waits: it uses processes, browsers, threads or the system's clock. */
 const WAITS = /\bfrom '(?:node:child_process|node:worker_threads|playwright-core)'|\bsystemClock\b|\bsetTimeout\b/
 /**
- * Leases of real daemons expire and alerts of a real Prometheus fire by the clock, so these come first, and before all others on
- * the processor: what is late is tried longer, and takes several times the processor time.
+ * Leases of real daemons expire and alerts of a real Prometheus fire by the clock, so these are among the first, and come before all
+ * others on the processor: what is late is tried longer, and takes several times the processor time.
  */
 const BY_CLOCK = /\bfrom '\.\/(?:members|rehearsal)\.ts'/
 /** A mocked module must not be shared with other files. */
