@@ -6,7 +6,7 @@ export interface Relay {
   readonly port: number
   /** Nothing passes any more, and no connection is closed; new ones are accepted. */
   hang(): void
-  /** Open connections pass nothing any more, and are not closed; new ones pass. */
+  /** Open connections pass nothing any more. The server learns when a client is gone, as by its keepalives, the client nothing. */
   freeze(): void
   /** Ends all connections, and each new one at once. */
   reset(): void
@@ -39,8 +39,8 @@ export async function startRelay(targetPort: number, change = (bytes: Buffer): B
     const upstream = connect(target, '127.0.0.1')
     add(upstream)
     const forward = (from: Socket, to: Socket, changed = (bytes: Buffer): Buffer => bytes) => {
-      from.on('data', (bytes) => (mode === 'pass' && !frozen.has(to) ? to.write(changed(bytes)) : undefined))
-      from.on('close', () => (mode === 'hang' || frozen.has(to) ? undefined : to.destroy()))
+      from.on('data', (bytes) => (mode === 'pass' && !frozen.has(client) ? to.write(changed(bytes)) : undefined))
+      from.on('close', () => (mode === 'hang' || (to === client && frozen.has(client)) ? undefined : to.destroy()))
     }
     forward(client, upstream)
     forward(upstream, client, change)
