@@ -53,6 +53,7 @@ export async function createConnections(url: Secret, isAlone: boolean, onMove: (
     return socket
   }
 
+  /** Those in use end after their statement. */
   function renew(): void {
     const old = pools
     pools = newPools()
@@ -124,6 +125,8 @@ export async function createConnections(url: Secret, isAlone: boolean, onMove: (
     isFull: (use: Use) => pools[use].totalCount >= sizes[use],
     /** Uses none of these connections any more: their server was demoted to a standby. */
     leave: () => move(server),
+    /** Uses those that are idle no more. */
+    renew,
     end: () => endAll(pools),
     /** Opens no more connections, and ends all at once: one to a server that hangs would stay open. */
     abandon(): void {

@@ -173,6 +173,20 @@ describe.skipIf(skip)('a database', () => {
     expect(performance.now() - from).toBeLessThan(ANSWER_WITHIN_MS)
   })
 
+  test('does not try the other connections after one that does not answer', async () => {
+    const url = await server.createDatabase()
+    const relay = await startRelay(server.port)
+    onTestFinished(() => relay.close())
+    const database = await opened(url.replace(`:${server.port}`, `:${relay.port}`))
+    const query = () => database.query('SELECT pg_sleep(0.1)', [], { withinMs: 3000 })
+    await Promise.all([query(), query(), query()])
+
+    relay.freeze()
+
+    await expect(query()).rejects.toMatchObject({ code: 'timeout' })
+    expect(await query()).toHaveLength(1)
+  })
+
   test('rolls a transaction back when its work fails', async () => {
     const database = await opened(await server.createDatabase())
 
