@@ -33,7 +33,7 @@ export const FLEET: Board = {
       width: 10,
       height: 5,
       bad: { above: 1 },
-      queries: [{ expr: `sum by (network) (heartline_incidents_open{${BY_NETWORK}})`, legend: '{{network}}' }],
+      queries: [{ expr: `max by (network) (heartline_incidents_open{${BY_NETWORK}})`, legend: '{{network}}' }],
     }),
     stat({
       title: 'Heartline impaired',

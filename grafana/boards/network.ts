@@ -137,7 +137,7 @@ export const NETWORK: Board = {
       stacked: true,
       queries: [
         {
-          expr: `sum by (network, state) (heartline_network_endpoints{${BY_NETWORK}})`,
+          expr: `max by (network, state) (heartline_network_endpoints{${BY_NETWORK}})`,
           legend: '{{network}} {{state}}',
         },
       ],
@@ -151,7 +151,7 @@ export const NETWORK: Board = {
       height: 8,
       bad: { above: burnBound('availability', 'fast') },
       queries: (['availability', 'freshness'] as const).map((kind) => ({
-        expr: badShareOf(kind, '1h', '30s', BY_NETWORK),
+        expr: `max by (network) (${badShareOf(kind, '1h', '30s', BY_NETWORK)})`,
         legend: `{{network}} ${kind}`,
       })),
     }),

@@ -102,6 +102,14 @@ describe.skipIf(!isPossible)('three daemons in two places', () => {
     return (await prometheus.query(expression)).length >= many
   }
 
+  async function shown(board: string, panel: string): Promise<readonly (readonly [string, object])[]> {
+    const found = keptDashboards()
+      .find(({ file }) => file === board)
+      ?.panels.find(({ title }) => title === panel)
+    const samples = await prometheus.query(filledIn(found?.targets[0]?.expr ?? ''))
+    return samples.map(({ metric, value }) => [value[1], metric] as const).toSorted(([a], [b]) => a.localeCompare(b))
+  }
+
   const firing = (alert: string, labels: Readonly<Record<string, string>> = {}) => {
     const all = Object.entries({ alertname: alert, alertstate: 'firing', ...labels })
     return `ALERTS{${all.map(([name, value]) => `${name}="${value}"`).join()}}`
@@ -136,6 +144,13 @@ describe.skipIf(!isPossible)('three daemons in two places', () => {
       const view = await members.a.daemon.endpoint('ethereum', 'own-2')
       expect(view.state).toBe('degraded')
       expect(view.conditions[0]?.message).toMatch(/^down from nyc1 only: .*; up from fra1$/)
+      // What all members show is not counted once for each.
+      expect(await shown('fleet.json', 'Open incidents')).toEqual([['1', { network: 'ethereum' }]])
+      const states = await shown('network.json', 'Endpoints by state')
+      expect(states.filter(([value]) => value !== '0')).toEqual([
+        ['1', { network: 'ethereum', state: 'degraded' }],
+        ['2', { network: 'ethereum', state: 'up' }],
+      ])
       far?.heal()
       await untilOver('HeartlinePlacesDisagree')
     },
@@ -189,6 +204,31 @@ describe.skipIf(!isPossible)('three daemons in two places', () => {
       expect(others).toEqual([])
       await postgres.start()
       await untilOver('HeartlineSpoolGrowing')
+    },
+    LONG,
+  )
+
+  test(
+    'no panel about nodes shows a series once for each member',
+    async () => {
+      const hasWindow = async () => (await shown('network.json', 'Time without a usable endpoint')).length > 0
+      await until(hasWindow, 'the panel that looks every half minute has data', PATIENCE_MS)
+
+      const doubled: string[] = []
+      for (const { file, panels: all } of keptDashboards()) {
+        if (file === 'heartline.json') continue
+        for (const { title, targets } of all) {
+          for (const { expr, legendFormat = '' } of targets) {
+            if (legendFormat === '') continue
+            const legends = (await prometheus.query(filledIn(expr, { rateInterval: '10s' }))).map(({ metric }) =>
+              legendFormat.replaceAll(/\{\{(\w+)\}\}/g, (_, label: string) => metric[label] ?? ''),
+            )
+            if (new Set(legends).size < legends.length) doubled.push(`${file}: ${title}`)
+          }
+        }
+      }
+
+      expect(doubled).toEqual([])
     },
     LONG,
   )

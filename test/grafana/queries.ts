@@ -16,7 +16,12 @@ export interface Panel {
   readonly description?: string
   readonly gridPos: { readonly x: number; readonly y: number; readonly w: number; readonly h: number }
   readonly datasource: { readonly uid: string }
-  readonly targets: readonly { readonly refId: string; readonly expr: string; readonly instant?: boolean }[]
+  readonly targets: readonly {
+    readonly refId: string
+    readonly expr: string
+    readonly legendFormat?: string
+    readonly instant?: boolean
+  }[]
   readonly fieldConfig?: { readonly defaults?: { readonly unit?: string; readonly mappings?: readonly unknown[] } }
 }
 
