@@ -9,7 +9,7 @@ export function alertmanagerConfig(): string {
   return yaml({
     route: {
       receiver: 'operators',
-      group_by: ['alertname', 'instance', 'network'],
+      group_by: ['alertname', 'network'],
       group_wait: '30s',
       group_interval: '5m',
       repeat_interval: '4h',
@@ -21,6 +21,19 @@ export function alertmanagerConfig(): string {
       inhibition('HeartlineChainHalted', endpoints, ['instance', 'network']),
       inhibition('HeartlineNetworkDown', endpoints, ['instance', 'network']),
       inhibition('HeartlineNetworkDown', ['alertname = HeartlineNetworkDegraded'], ['instance', 'network']),
+      inhibition('HeartlineWrongNetwork', ['alertname = HeartlineEndpointDown'], ['instance', 'network', 'endpoint']),
+      inhibition(
+        'HeartlineEndpointStalled',
+        ['alertname = HeartlineEndpointLagging'],
+        ['instance', 'network', 'endpoint'],
+      ),
+      ...['Fast', 'Slow'].map((speed) =>
+        inhibition(
+          `HeartlineAvailabilityBurn${speed}`,
+          [`alertname = HeartlineFreshnessBurn${speed}`],
+          ['instance', 'network'],
+        ),
+      ),
       inhibition('HeartlineNetworkForked', ['alertname = HeartlineEndpointForked'], ['instance', 'network']),
       inhibition('HeartlineObserverImpaired', ['scope =~ "endpoint|network"'], ['instance']),
       inhibition('HeartlineObserverImpaired', ['alertname = HeartlineChecksStale'], ['instance']),

@@ -65,7 +65,7 @@ export function contactPointExample(): string {
       {
         orgId: 1,
         receiver: 'heartline-operators',
-        group_by: ['alertname', 'instance', 'network'],
+        group_by: ['alertname', 'network'],
         group_wait: '30s',
         group_interval: '5m',
         repeat_interval: '4h',

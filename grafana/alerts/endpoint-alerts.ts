@@ -87,7 +87,8 @@ export const endpointAlerts: Alerts = ({ hold, window }) => [
     // A syncing node fails a check too, and has an alert of its own.
     number: `heartline_node_check_contiguous_failures\n>= ${threshold('contiguous_failures')}\nand ${under('check-failing')}`,
     fires: { above: 0 },
-    hold: hold(0),
+    // Not before HeartlineEndpointDown, which explains it: a node that reports itself unhealthy names its failing checks.
+    hold: hold(MINUTE),
     summary: 'A check of the node {{ $labels.network }}/{{ $labels.endpoint }} on itself fails',
     description:
       'The check {{ $labels.node_check }} of {{ $labels.network }}/{{ $labels.endpoint }} has failed {{ $value | printf "%.0f" }} times in a row.',

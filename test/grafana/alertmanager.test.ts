@@ -74,6 +74,45 @@ describe.skipIf(!hasAlertmanager)('a real Alertmanager', () => {
     },
   )
 
+  test('members of a cluster that fire the same alert are one notification', async () => {
+    const labels = { alertname: 'HeartlineEndpointDown', scope: 'endpoint', severity: 'warning', network: 'shared' }
+    const endpoint = 'own-1'
+
+    await send(['fra1:9780', 'fra1:9782', 'nyc1:9780'].map((instance) => ({ ...labels, endpoint, instance })))
+
+    const alertsOfGroups = async () => {
+      const answer = await fetch(`${url}/api/v2/alerts/groups?filter=${encodeURIComponent('network="shared"')}`)
+      return ((await answer.json()) as readonly { readonly alerts: readonly unknown[] }[]).map(
+        ({ alerts }) => alerts.length,
+      )
+    }
+    await until(async () => (await alertsOfGroups()).reduce((sum, one) => sum + one, 0) === 3, 'they are grouped')
+    expect(await alertsOfGroups()).toEqual([3])
+  })
+
+  test.each([
+    [
+      'misses its availability objective is not reported as late',
+      'AvailabilityBurnFast',
+      'critical',
+      'FreshnessBurnFast',
+    ],
+    ['serves another chain is not reported as down', 'WrongNetwork', 'critical', 'EndpointDown'],
+    ['is stalled is not reported as lagging', 'EndpointStalled', 'warning', 'EndpointLagging'],
+  ])('what %s too', async (_what, source, severity, target) => {
+    const instance = source
+    const labels = { instance, scope: 'endpoint', network: 'a', endpoint: 'x', severity: 'warning' }
+
+    await send([
+      { ...labels, alertname: `Heartline${source}`, severity },
+      { ...labels, alertname: `Heartline${target}` },
+      { ...labels, alertname: `Heartline${target}`, network: 'b' },
+    ])
+
+    await until(async () => (await heldBack(instance)).length > 0, 'it is held back')
+    expect(await heldBack(instance)).toEqual([`a Heartline${target}`])
+  })
+
   async function send(alerts: readonly Readonly<Record<string, string>>[]): Promise<void> {
     const answer = await fetch(`${url}/api/v2/alerts`, {
       method: 'POST',

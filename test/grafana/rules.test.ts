@@ -45,6 +45,23 @@ test('every alert has a case and a unique name', () => {
   expect(new Set(RULE_CASES.map((one) => one.alert))).toEqual(new Set(names))
 })
 
+test('no alert about the same poll fires before HeartlineEndpointDown, which explains it', () => {
+  const inSeconds = (hold: string) =>
+    Number.parseInt(hold, 10) * ({ s: 1, m: 60, h: 3600 }[hold.at(-1) ?? ''] ?? Number.NaN)
+  const down = alertOf({ alert: 'HeartlineEndpointDown' })
+
+  const earlier = alerts.filter(
+    ({ name, scope, severity, hold }) =>
+      // An endpoint that flaps is not always down.
+      name !== 'HeartlineEndpointFlapping' &&
+      scope === 'endpoint' &&
+      severity === 'warning' &&
+      inSeconds(hold) < inSeconds(down.hold),
+  )
+
+  expect(earlier.map(({ name }) => name)).toEqual([])
+})
+
 describe.skipIf(!hasPromtool)('Prometheus itself', () => {
   const planned = planRuleTests()
 
@@ -259,7 +276,7 @@ function goneFor({ series }: RuleCase): RuleCase['series'] {
   return Object.fromEntries(Object.keys(series).map((one) => [one, '1x19 stale _x199']))
 }
 
-function alertOf({ alert }: RuleCase) {
+function alertOf({ alert }: Pick<RuleCase, 'alert'>) {
   const found = alerts.find(({ name }) => name === alert)
   if (found === undefined) throw new Error(`no alert ${alert}`)
   return found
