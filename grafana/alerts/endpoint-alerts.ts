@@ -5,8 +5,12 @@ const LAG = 'heartline_endpoint_block_lag'
 const LATE = `${LAG} >= ${threshold('lag_blocks')}`
 /** An endpoint that lags is lagging until it is at most `lag_recover_blocks` behind. */
 const BETWEEN = `(${LAG} > 0 unless on (${OF_ENDPOINT}) (${LATE}))`
+const AGE = 'time() - heartline_endpoint_block_timestamp_seconds'
+const OLD = `(${AGE} >= ${threshold('stall_seconds')})`
+/** The shards at the head of an endpoint that has old blocks on others. */
+const AT_HEAD = `(${AGE} < ${threshold('stall_seconds')} and on (${OF_ENDPOINT}) ${OLD})`
 /** The only endpoint that answers is lagging by the age of its blocks, and has no lag. */
-const BY_AGE = `(clamp_min(${LAG}, 1) unless on (${OF_ENDPOINT}) (${LAG} > 0))`
+const BY_AGE = `(clamp_min(${LAG}, 1) unless on (${OF_ENDPOINT}) (${LAG} > 0) unless on (${OF_ENDPOINT}, shard) ${AT_HEAD})`
 
 /**
  * Faults of one node that Heartline has confirmed. A gauge keeps its value until the next poll, so with rare polls a

@@ -76,6 +76,36 @@ export const RULE_CASES: readonly RuleCase[] = [
     description: 'avalanche/own-1 is at least 1 blocks behind.',
   },
   {
+    alert: 'HeartlineEndpointLagging',
+    // By the age of its blocks, which are old on one of its shards.
+    series: {
+      ...condition('lagging'),
+      [`heartline_endpoint_block_lag{${NODE},shard="1"}`]: always(0),
+      [`heartline_endpoint_block_lag{${NODE},shard="2"}`]: always(0),
+      [`heartline_endpoint_block_timestamp_seconds{${NODE},shard="1"}`]: TIME,
+      [`heartline_endpoint_block_timestamp_seconds{${NODE},shard="2"}`]: '0+60x220',
+      ...threshold('lag_blocks', 3),
+      ...threshold('stall_seconds', 90),
+    },
+    labels: { ...OF_NODE, shard: '1' },
+    summary: 'avalanche/own-1 is behind',
+    description: 'avalanche/own-1 is at least 1 blocks behind on shard 1.',
+  },
+  {
+    alert: 'HeartlineEndpointLagging',
+    // A pool of nodes, of which one at the head was asked last.
+    series: {
+      ...condition('lagging'),
+      [`heartline_endpoint_block_lag{${NODE},shard=""}`]: always(0),
+      [`heartline_endpoint_block_timestamp_seconds{${NODE},shard=""}`]: '0+60x220',
+      ...threshold('lag_blocks', 3),
+      ...threshold('stall_seconds', 90),
+    },
+    labels: OF_NODE,
+    summary: 'avalanche/own-1 is behind',
+    description: 'avalanche/own-1 is at least 1 blocks behind.',
+  },
+  {
     alert: 'HeartlineEndpointStalled',
     series: {
       ...condition('stalled'),
