@@ -13,10 +13,10 @@ export function alertGroups(pace: Pace = REAL_TIME): readonly AlertGroup[] {
   return [
     { name: 'heartline-endpoints', alerts: endpointAlerts(pace), keepFiringFor },
     { name: 'heartline-networks', alerts: networkAlerts(pace), keepFiringFor },
-    { name: 'heartline-gateway', alerts: gatewayAlerts(pace), keepFiringFor: null },
-    { name: 'heartline-objectives', alerts: burnAlerts(pace), keepFiringFor: null },
+    { name: 'heartline-gateway', alerts: gatewayAlerts(pace), keepFiringFor },
+    { name: 'heartline-objectives', alerts: burnAlerts(pace), keepFiringFor },
     { name: 'heartline-itself', alerts: heartlineAlerts(pace), keepFiringFor: null },
-    { name: 'heartline-cluster', alerts: clusterAlerts(pace), keepFiringFor: null },
+    { name: 'heartline-cluster', alerts: clusterAlerts(pace), keepFiringFor },
   ]
 }
 
@@ -24,9 +24,9 @@ export function alertGroups(pace: Pace = REAL_TIME): readonly AlertGroup[] {
 export interface AlertGroup {
   readonly name: string
   readonly alerts: readonly Alert[]
-  /** How long an alert outlasts its series, such as `2m`; `null` if a restart of Heartline does not resolve it. */
+  /** How long an alert outlasts its series, such as `2m`; `null` if a restart of Heartline should resolve it. */
   readonly keepFiringFor: string | null
 }
 
-/** A restart, and the first poll of every endpoint after it: until then states are unknown. */
+/** A restart, and the first poll of every endpoint after it: until then states are unknown. Longer than a short impairment. */
 const RESTART_SECONDS = 120

@@ -163,6 +163,34 @@ describe.skipIf(!hasPromtool)('Prometheus itself', () => {
     expect(removed()).toBe('SUCCESS')
   })
 
+  // Rates have what was before a gap.
+  const throughRestart = alertGroups()
+    .flatMap((group) => group.alerts.map(({ name }) => ({ alert: name, group })))
+    .filter(({ alert, group }) => group.name === 'heartline-cluster' || alert === 'HeartlineNoEligibleEndpoint')
+    .map(({ alert, group }) => {
+      const one = caseOf(alert)
+      // Two scrapes in the middle of the fault find nothing.
+      const series = Object.fromEntries(
+        Object.entries(one.series).map(([name, values]) => [
+          name,
+          values.replace(/(\d+)x39/, '$1x28 stale _x0 $1x8').replace(/^(\d+)x220$/, '$1x48 stale _x0 $1x168'),
+        ]),
+      )
+      return { alert, said: planned(lastingTest({ ...one, series }, prometheusRules([group]))) }
+    })
+  test.each(throughRestart)('a restart of the Heartline that is scraped does not resolve $alert', ({ said }) => {
+    expect(said()).toBe('SUCCESS')
+  })
+
+  const throughImpairment = RULE_CASES.filter(({ alert }) => alert.includes('Burn')).map((one) => {
+    const series = { ...one.series, 'heartline_observer_impaired{}': '0x49 1x0 0x169' }
+    const rules = prometheusRules(alertGroups().filter(({ name }) => name === 'heartline-objectives'))
+    return { ...one, said: planned(lastingTest({ ...one, series }, rules)) }
+  })
+  test.each(throughImpairment)('a Heartline that is impaired for a moment does not resolve $alert', ({ said }) => {
+    expect(said()).toBe('SUCCESS')
+  })
+
   const twoBadMinutes = { 'heartline_endpoint_up{network="avalanche",endpoint="own-1"}': '_x50 0x1 1x168' }
   const everyMinute = Array.from({ length: 30 }, (_, at) => ({ at: `${50 + at}m`, fires: false }))
   const burnSlow = { ...caseOf('HeartlineAvailabilityBurnSlow'), series: twoBadMinutes }
@@ -312,6 +340,18 @@ function ruleTest(
       },
     ],
   }
+}
+
+/** The alert of a case fires in every minute around the fiftieth. */
+function lastingTest(one: RuleCase, rules: string): RuleTest {
+  const { tests, ...test } = ruleTest(one, [], rules)
+  const shown = ['49m', '50m', '51m', '52m', '54m'].map((at) => ({
+    expr: `count by (alertname) (ALERTS{alertname="${one.alert}",alertstate="firing"})`,
+    eval_time: at,
+    exp_samples: [{ labels: `{alertname="${one.alert}"}`, value: 1 }],
+  }))
+  const lasting = tests.map((of) => ({ ...of, promql_expr_test: shown }))
+  return { ...test, evaluation_interval: '1m', tests: lasting }
 }
 
 interface GrafanaRule {
