@@ -17,7 +17,13 @@ export const clusterAlerts: Alerts = ({ hold, window }) => [
   of({
     name: 'HeartlineMemberGone',
     severity: 'warning',
-    number: [`max_over_time(heartline_cluster_members[${window(HOUR)}]) - heartline_cluster_members`, AWAY].join('\n'),
+    number: [
+      'max_over_time(',
+      // A member that died and started again counts twice for one lease: only a number that lasted counts.
+      `  (min_over_time(${MEMBERS}[${window(5 * MINUTE)}]) and ${MEMBERS} offset ${window(5 * MINUTE)})[${window(HOUR)}:${window(MINUTE)}]`,
+      `) - ${MEMBERS}`,
+      AWAY,
+    ].join('\n'),
     fires: { above: 0 },
     // Longer than a member takes to restart.
     hold: hold(2 * MINUTE),
@@ -62,6 +68,7 @@ export const clusterAlerts: Alerts = ({ hold, window }) => [
 
 /** While the database is away, nothing is known of other members. */
 const AWAY = `unless on (${OF_HEARTLINE}) heartline_store_reachable == 0`
+const MEMBERS = 'heartline_cluster_members'
 const MINUTE = 60
 const HOUR = 60 * MINUTE
 

@@ -64,12 +64,13 @@ export const endpointAlerts: Alerts = ({ hold, window }) => [
   of({
     name: 'HeartlineWrongNetwork',
     severity: 'critical',
-    number: `max by (${OF_ENDPOINT}) (heartline_check_consecutive_failures)\nand ${under('wrong-network')}`,
+    // Only the member of a cluster that polls it counts its polls.
+    number: whileUnder('wrong-network', `max by (${OF_ENDPOINT}) (heartline_check_consecutive_failures)`),
     fires: { above: 0 },
     hold: hold(0),
     summary: '{{ $labels.network }}/{{ $labels.endpoint }} serves another chain',
     description:
-      '{{ $labels.network }}/{{ $labels.endpoint }} serves another chain than the configured one, for {{ $value | printf "%.0f" }} polls in a row.',
+      '{{ $labels.network }}/{{ $labels.endpoint }} serves another chain than the configured one, for at least {{ $value | printf "%.0f" }} polls in a row.',
   }),
   of({
     name: 'HeartlineNodeUnhealthy',
@@ -165,13 +166,20 @@ export const endpointAlerts: Alerts = ({ hold, window }) => [
   of({
     name: 'HeartlineEndpointSlow',
     severity: 'warning',
-    // An endpoint that is slow in most polls is slow, although single polls in between are fast.
-    number: `max by (${OF_ENDPOINT}) (max_over_time(heartline_check_last_duration_seconds[${window(5 * MINUTE)}]))\n>= ${threshold('latency_seconds')}\nand ${under('slow')}`,
+    number: [
+      // An endpoint that is slow in most polls is slow, although single polls in between are fast.
+      `max by (${OF_ENDPOINT}) (max_over_time(heartline_check_last_duration_seconds[${window(5 * MINUTE)}]))`,
+      `>= ${threshold('latency_seconds')}`,
+      `and ${under('slow')}`,
+      // Only the member of a cluster that polls it knows how long it took.
+      `or on (${OF_ENDPOINT}) max by (${OF_ENDPOINT}) (heartline_endpoint_condition{condition="slow"} == 1)`,
+      `* ${threshold('latency_seconds')}`,
+    ].join('\n'),
     fires: { above: 0 },
     hold: hold(5 * MINUTE),
     summary: '{{ $labels.network }}/{{ $labels.endpoint }} is slow',
     description:
-      '{{ $labels.network }}/{{ $labels.endpoint }} took up to {{ $value | humanizeDuration }} to answer a check within the last minutes.',
+      '{{ $labels.network }}/{{ $labels.endpoint }} took at least {{ $value | humanizeDuration }} to answer a check within the last minutes.',
   }),
   of({
     name: 'HeartlineTlsExpiring',

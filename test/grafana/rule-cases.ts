@@ -134,7 +134,15 @@ export const RULE_CASES: readonly RuleCase[] = [
     },
     labels: OF_NODE,
     summary: 'avalanche/own-1 serves another chain',
-    description: 'avalanche/own-1 serves another chain than the configured one, for 7 polls in a row.',
+    description: 'avalanche/own-1 serves another chain than the configured one, for at least 7 polls in a row.',
+  },
+  {
+    alert: 'HeartlineWrongNetwork',
+    // From a member of a cluster that does not poll it.
+    series: condition('wrong-network'),
+    labels: OF_NODE,
+    summary: 'avalanche/own-1 serves another chain',
+    description: 'avalanche/own-1 serves another chain than the configured one, for at least 1 polls in a row.',
   },
   {
     alert: 'HeartlineNodeUnhealthy',
@@ -240,7 +248,15 @@ export const RULE_CASES: readonly RuleCase[] = [
     },
     labels: OF_NODE,
     summary: 'avalanche/own-1 is slow',
-    description: 'avalanche/own-1 took up to 2.5s to answer a check within the last minutes.',
+    description: 'avalanche/own-1 took at least 2.5s to answer a check within the last minutes.',
+  },
+  {
+    alert: 'HeartlineEndpointSlow',
+    // From a member of a cluster that does not poll it.
+    series: { ...condition('slow'), ...threshold('latency_seconds', 2) },
+    labels: OF_NODE,
+    summary: 'avalanche/own-1 is slow',
+    description: 'avalanche/own-1 took at least 2s to answer a check within the last minutes.',
   },
   {
     alert: 'HeartlineTlsExpiring',

@@ -163,6 +163,16 @@ describe.skipIf(!hasPromtool)('Prometheus itself', () => {
     expect(removed()).toBe('SUCCESS')
   })
 
+  const eachMinute = Array.from({ length: 30 }, (_, at) => ({ at: `${20 + at}m`, fires: false }))
+  const restarted = ['3x19 4x0 3x200', '_x19 4x0 3x200'].map((members) => {
+    const gone = caseOf('HeartlineMemberGone')
+    const series = { ...gone.series, 'heartline_cluster_members{}': members }
+    return { members, said: planned({ ...ruleTest({ ...gone, series }, eachMinute), evaluation_interval: '1m' }) }
+  })
+  test.each(restarted)('a member that died and started again within a lease is not missing: $members', ({ said }) => {
+    expect(said()).toBe('SUCCESS')
+  })
+
   // Rates have what was before a gap.
   const throughRestart = alertGroups()
     .flatMap((group) => group.alerts.map(({ name }) => ({ alert: name, group })))
