@@ -61,9 +61,11 @@ export const heartlineAlerts: Alerts = ({ hold, window }) => [
     name: 'HeartlineDiskFilling',
     severity: 'warning',
     number: [
-      `${FREE} < ${THRESHOLDS.diskFreeBytes}`,
+      // A restart, of which a full disk may be the cause, does not begin the long `hold` again.
+      `last_over_time(${FREE}[${window(5 * MINUTE)}]) < ${THRESHOLDS.diskFreeBytes}`,
+      `or (last_over_time(${FREE}[${window(5 * MINUTE)}]) and predict_linear(${FREE}[${window(6 * HOUR)}], ${DAY}) < 0`,
       // A few minutes are no trend: a new store first writes its reserve.
-      `or (${FREE} and predict_linear(${FREE}[${window(6 * HOUR)}], ${DAY}) < 0 and ${FREE} offset ${window(30 * MINUTE)})`,
+      `and last_over_time(${FREE}[${window(5 * MINUTE)}] offset ${window(30 * MINUTE)}))`,
     ].join('\n'),
     // A full disk must fire as well.
     fires: { above: -1 },

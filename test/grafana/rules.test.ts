@@ -174,9 +174,10 @@ describe.skipIf(!hasPromtool)('Prometheus itself', () => {
   })
 
   // Rates have what was before a gap.
+  const LASTING: readonly string[] = ['HeartlineNoEligibleEndpoint', 'HeartlineDiskFilling']
   const throughRestart = alertGroups()
     .flatMap((group) => group.alerts.map(({ name }) => ({ alert: name, group })))
-    .filter(({ alert, group }) => group.name === 'heartline-cluster' || alert === 'HeartlineNoEligibleEndpoint')
+    .filter(({ alert, group }) => group.name === 'heartline-cluster' || LASTING.includes(alert))
     .map(({ alert, group }) => {
       const one = caseOf(alert)
       // Two scrapes in the middle of the fault find nothing.
