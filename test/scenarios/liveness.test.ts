@@ -373,6 +373,41 @@ test.each<[Partial<ConsensusReport>, string]>([
 
 const UNREACHED = { state: 'unreached', reason: 'no route to the host', remainingSlots: null, peers: null } as const
 
+test.each<Partial<ConsensusReport>>([UNREACHED, { state: null, peers: null, isLimited: true }])(
+  'a consensus node that was down and is %j has not recovered because its execution node fails too',
+  async (report) => {
+    const stage = stageOf()
+    stage.set(key('b'), consensus({ state: 'down', reason: 'connection refused' }))
+    await stage.pass(5 * MINUTE)
+
+    stage.set(key('b'), { ...consensus(report), failure: { kind: 'refused' } })
+    await stage.pass(3 * MINUTE)
+    expect(stage.codes(key('b')).toSorted()).toEqual(['consensus-down', 'unreachable'])
+
+    stage.set(key('b'), consensus({}))
+    await stage.pass(2 * MINUTE)
+    expect([stage.state(key('b')), stage.codes(key('b'))]).toEqual(['up', []])
+  },
+)
+
+test.each<[Partial<ConsensusReport>, string]>([
+  [{ state: 'down', reason: 'connection refused' }, 'consensus-down'],
+  [{ state: 'optimistic' }, 'consensus-syncing'],
+])('a consensus node that is %j recovers also while its execution node limits the rate', async (report, code) => {
+  const limited = { livenessFailure: { kind: 'rate-limited', retryAfterMs: null } } as const
+  const stage = stageOf()
+  stage.set(key('b'), consensus(report))
+  await stage.pass(5 * MINUTE)
+
+  stage.set(key('b'), { ...consensus({ state: null, peers: null, isLimited: true }), ...limited })
+  await stage.pass(5 * MINUTE)
+  expect(stage.codes(key('b'))).toContain(code)
+
+  stage.set(key('b'), { ...consensus({}), ...limited })
+  await stage.pass(3 * MINUTE)
+  expect(stage.codes(key('b'))).not.toContain(code)
+})
+
 test.each<[string, Node, Partial<NodeReport>, check: string, state: string, code: string]>([
   [
     'is syncing',

@@ -22,7 +22,7 @@ export function assess(
   const { endpoint, startedAt } = result
   const liveness = livenessAfter(previous.liveness, result.liveness, startedAt)
   const livenessLimited = isLivenessLimited(previous, result.liveness)
-  const unanswered = unansweredFor(liveness, result.liveness)
+  const unanswered = unansweredFor(liveness, result.liveness, livenessLimited)
   const earlier = earlierFindings(previous, result, { isComparable, livenessLimited, unanswered, timed })
   const options = { thresholds, now, timed, isComparable, livenessLimited, earlier }
   const findings = findingsOf(result, liveness, standings, options)
@@ -64,7 +64,7 @@ function earlierFindings(
   const { heads, liveness } = result
   const answersNothing = liveness?.ok !== true && heads.every(({ outcome }) => !outcome.ok)
   return confirmedNow(confirmation).filter(({ code, shards }) => {
-    if (OF_LIVENESS.has(code)) return livenessLimited || unanswered.has(code)
+    if (OF_LIVENESS.has(code)) return unanswered.has(code)
     if (code === 'slow') return !timed
     if (code === 'wrong-network') return isLimitedAtAll && answersNothing
     if (!isRelative(code)) return false

@@ -1,7 +1,6 @@
 import { describeFailure } from '../failure.ts'
 import {
   CONSENSUS_CHECKS,
-  type ConsensusReport,
   type Liveness,
   type LivenessOutcome,
   type NodeCheck,
@@ -65,27 +64,33 @@ export const OF_LIVENESS: ReadonlySet<ConditionCode> = new Set([
   'consensus-down',
 ])
 
-/** The conditions that the node did not answer for when it was last asked: they may not be over. */
-export function unansweredFor(liveness: Liveness | null, outcome: LivenessOutcome | null): ReadonlySet<ConditionCode> {
-  // A check that failed as a whole is a finding itself. What the consensus node tells is none, but it is not over either.
-  if (outcome?.ok === false) return toldOf(outcome.told?.report?.consensus?.state ?? null)
-  const { syncFailed, peersFailed, consensus = null } = liveness?.report ?? {}
+/**
+ * The conditions that were not answered for when the node was last asked: they may not be over. A check that failed as a
+ * whole is a finding itself, but none of what its consensus node told. `isLimited`: the node limited the rate of that check.
+ */
+export function unansweredFor(
+  liveness: Liveness | null,
+  outcome: LivenessOutcome | null,
+  isLimited: boolean,
+): ReadonlySet<ConditionCode> {
+  const hasFailed = outcome?.ok === false
+  const { syncFailed, peersFailed, consensus = null } = (hasFailed ? outcome.told : liveness)?.report ?? {}
   const isConsensusUntold = consensus?.isLimited === true || consensus?.state === 'unreached'
-  const { syncFailed: isSyncUntold, peersFailed: arePeersUntold } = consensus ?? {}
-  if (!syncFailed && !peersFailed && !isSyncUntold && !arePeersUntold && !isConsensusUntold) return NONE
-  const codes = new Set<ConditionCode>()
+  const { state = null, syncFailed: isSyncUntold, peersFailed: arePeersUntold } = consensus ?? {}
+  const isAnyUntold = syncFailed || peersFailed || isSyncUntold || arePeersUntold || isConsensusUntold
+  if (!isAnyUntold && !hasFailed && !isLimited) return NONE
+  const codes = new Set(isLimited ? OF_LIVENESS : NONE)
+  if (state === 'synced') for (const code of OF_CONSENSUS) codes.delete(code)
   if (syncFailed) codes.add('syncing')
   if (peersFailed || arePeersUntold || isConsensusUntold) codes.add('few-peers')
   if (isSyncUntold || isConsensusUntold) codes.add('consensus-syncing')
   if (isConsensusUntold) codes.add('consensus-down')
+  if (hasFailed && state === 'down') codes.add('consensus-down')
+  else if (hasFailed && state !== null && state !== 'synced') codes.add('consensus-syncing')
   return codes
 }
 
-function toldOf(state: ConsensusReport['state']): ReadonlySet<ConditionCode> {
-  if (state === null || state === 'synced' || state === 'unreached') return NONE
-  return new Set<ConditionCode>([state === 'down' ? 'consensus-down' : 'consensus-syncing'])
-}
-
+const OF_CONSENSUS = ['consensus-syncing', 'consensus-down'] as const
 const NONE: ReadonlySet<ConditionCode> = new Set()
 
 /** Whether the node limits the rate of liveness checks, as of the latest one. */
