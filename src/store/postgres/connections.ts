@@ -27,6 +27,9 @@ export async function createConnections(url: Secret, isAlone: boolean, onMove: (
   let isAbandoned = false
   let pools = newPools()
   let searching: Promise<boolean> | null = null
+  /** How often a connection did not answer. Those opened before the last time are not used any more. */
+  let losses = 0
+  const openedAfter = new WeakMap<PoolClient, number>()
 
   function newPools(): Readonly<Record<Use, Pool>> {
     return { leases: newPool('leases'), 'all else': newPool('all else') }
@@ -53,7 +56,6 @@ export async function createConnections(url: Secret, isAlone: boolean, onMove: (
     return socket
   }
 
-  /** Those in use end after their statement. */
   function renew(): void {
     const old = pools
     pools = newPools()
@@ -100,7 +102,11 @@ export async function createConnections(url: Secret, isAlone: boolean, onMove: (
     if (isAbandoned) throw new DatabaseError('unreachable', 'closed')
     const tried = pools
     try {
-      return await tried[use].connect()
+      const client = await tried[use].connect()
+      if (!openedAfter.has(client)) openedAfter.set(client, losses)
+      if (openedAfter.get(client) === losses) return client
+      client.release(true)
+      return connect(use, attempts)
     } catch (error) {
       if (attempts === 1 || isAbandoned) throw error
       if (pools !== tried) return connect(use, attempts - 1)
@@ -125,8 +131,10 @@ export async function createConnections(url: Secret, isAlone: boolean, onMove: (
     isFull: (use: Use) => pools[use].totalCount >= sizes[use],
     /** Uses none of these connections any more: their server was demoted to a standby. */
     leave: () => move(server),
-    /** Uses those that are idle no more. */
-    renew,
+    /** It did not answer. Idle ones are likely lost as well, and each would take as long to fail. */
+    distrust(client: PoolClient): void {
+      if (openedAfter.get(client) === losses) losses++
+    },
     end: () => endAll(pools),
     /** Opens no more connections, and ends all at once: one to a server that hangs would stay open. */
     abandon(): void {

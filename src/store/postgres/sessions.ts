@@ -50,8 +50,7 @@ export function createSessions(connections: Connections, reached: (is: boolean) 
       const trouble = cause instanceof DatabaseError && !isPoolBusy ? cause.trouble : null
       if (trouble === 'unreachable' || trouble === 'read-only') isBroken = true
       if (client !== null && cause instanceof DatabaseError && cause.code === ONLY_READS) connections.leave()
-      // Idle connections are likely lost as well, and each would take as long to fail.
-      else if (client !== null && trouble === 'unreachable') connections.renew()
+      else if (client !== null && trouble === 'unreachable') connections.distrust(client)
       if (trouble === 'unreachable') reached(false)
       else if (client !== null) reached(true)
       throw cause

@@ -187,6 +187,36 @@ describe.skipIf(skip)('a database', () => {
     expect(await query()).toHaveLength(1)
   })
 
+  test('gives a statement that waits for a connection the next free one, after another did not answer', async () => {
+    const database = await opened(await server.createDatabase())
+    const lease = (text: string) => database.query(text, [], { use: 'leases' })
+    const from = performance.now()
+    const busy = lease('SELECT pg_sleep(1)')
+    const waiting = lease('SELECT 1 AS one')
+
+    await expect(database.query('SELECT pg_sleep(9)', [], { withinMs: 200 })).rejects.toMatchObject({ code: 'timeout' })
+    await busy
+
+    expect(await waiting).toEqual([{ one: 1 }])
+    expect(performance.now() - from).toBeLessThan(4000)
+  })
+
+  test('closes without an error while a statement is not answered', async () => {
+    const url = await server.createDatabase()
+    const database = await openDatabase({ url: new Secret(url), clock: systemClock })
+    const errors: unknown[] = []
+    const note = (error: unknown) => errors.push(error)
+    process.on('unhandledRejection', note)
+    onTestFinished(() => void process.off('unhandledRejection', note))
+
+    const asked = database.query('SELECT pg_sleep(9)', [], { withinMs: 300 }).catch(({ code }) => code)
+    await database.query('SELECT 1')
+    await database.close()
+
+    expect([await asked, errors]).toEqual(['timeout', []])
+    await expect(database.query('SELECT 1')).rejects.toThrow()
+  })
+
   test('rolls a transaction back when its work fails', async () => {
     const database = await opened(await server.createDatabase())
 
