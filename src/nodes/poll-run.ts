@@ -169,6 +169,8 @@ export class PollRun {
     const { chain, target, memory } = this.#to
     const told = yield* liveness
     if (!told.ok || chain.chainId === null) return told
+    // Of a node that offers no question, this answer alone shows in each poll that it is there.
+    if (told.value.checks.every(({ offered }) => offered === false)) memory.verifiedAt = null
     const verified = yield* chain.chainId(target, memory, { wall: this.#deps.clock.now(), monotonic: now })
     if (!verified.ok) return verified
     return verified.value ? { ok: true, value: { ...told.value, chainIdVerified: true } } : told

@@ -259,6 +259,18 @@ describe('the chain id of an endpoint without a head check', () => {
   const timesAsked = ({ asked }: Awaited<ReturnType<typeof node>>) =>
     asked.filter(({ method }) => method === 'eth_chainId').length
 
+  test('shows in each poll a node that refuses all else, and none that refuses this too', async () => {
+    const script: Record<string, Answer> = { eth_syncing: 403, net_peerCount: 403, eth_chainId: MAINNET }
+    const own = await node({ ...script, web3_clientVersion: 403 })
+    const gone = await node({ ...script, web3_clientVersion: 403, eth_chainId: 403 })
+    const [poll, pollGone] = [proberOn(own.url), proberOn(gone.url)]
+
+    for (let polls = 0; polls < 3; polls++) {
+      expect(await poll()).toMatchObject({ ok: true, value: { healthy: true, chainIdVerified: true } })
+      expect(await pollGone()).toMatchObject({ ok: false, failure: { kind: 'http', status: 403 } })
+    }
+  })
+
   test('is verified once', async () => {
     const own = await node({ ...WELL, eth_chainId: MAINNET })
     const poll = proberOn(own.url)
