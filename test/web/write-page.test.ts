@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
 import { Secret } from '../../src/secret.ts'
-import { type Setting, type SettingOptions, setUp } from '../http/setting.ts'
+import { NETWORKS, type Setting, type SettingOptions, setUp } from '../http/setting.ts'
 import { opened } from '../store/setting.ts'
 import { findingsInAllLooks, hasChromium, hide, openChromium } from '../support/chromium.ts'
 import { incident } from '../support/incident.ts'
@@ -68,6 +68,29 @@ describe.runIf(hasChromium)('silences and notes in Chromium', () => {
     await page.getByText('No silences.').waitFor()
     expect(await page.evaluate(() => document.activeElement?.id)).toBe('silences')
     expect(complaints).toEqual([])
+  })
+
+  test('a silence that is being written stays about its endpoint through a reload; once that is gone, another must be chosen', async () => {
+    const { setting, address } = await start()
+    const { page } = await show(`${address}/notifications`)
+    const about = page.getByLabel('About')
+    await about.selectOption('Avalanche: Own node 2')
+    await page.getByLabel('Reason').fill('disk replaced')
+    const reload = async (removed: string, title: string) => {
+      setting.world.configure(
+        NETWORKS.map((one) => ({ ...one, endpoints: one.endpoints.filter(({ name }) => name !== removed) })),
+      )
+      await expect.poll(() => about.locator('option', { hasText: title }).count(), { timeout: 15_000 }).toBe(0)
+    }
+
+    await reload('own-1', 'Own node 1')
+    expect(await about.inputValue()).toBe('{"network":"avalanche","endpoint":"own-2"}')
+    await reload('own-2', 'Own node 2')
+    await page.getByRole('button', { name: 'Begin a silence' }).click()
+
+    expect(await about.evaluate((field: HTMLSelectElement) => field.validity.valueMissing)).toBe(true)
+    expect(await page.getByLabel('Reason').inputValue()).toBe('disk replaced')
+    expect(await page.getByText('No silences.').count()).toBe(1)
   })
 
   test('on a phone a long value leaves its label whole', async () => {

@@ -82,6 +82,7 @@ function endForm({ id, network, endpoint }: SilenceView): TemplateResult {
   `
 }
 
+/** A reload must not put another endpoint in the place of the chosen one: one that was removed has to be chosen again. */
 function beginForm(networks: readonly NetworkView[], chosen: string | undefined): TemplateResult {
   const option = (network: string, endpoint: string | null, title: string) =>
     html`<option value=${JSON.stringify({ network, endpoint })} ?selected=${chosen === (endpoint === null ? network : `${network}/${endpoint}`)}>${title}</option>`
@@ -92,10 +93,17 @@ function beginForm(networks: readonly NetworkView[], chosen: string | undefined)
     <form class="fields" data-act="write" data-path="/api/v1/silences" data-done=${SILENCE_WORDS.done} aria-labelledby="begin">
       <label for="silence-about">${SILENCE_WORDS.about}</label>
       <select id="silence-about" name="about" data-kind="json" required>
-        ${networks.map(
+        <option value="" hidden>${SILENCE_WORDS.choose}</option>
+        ${repeat(
+          networks,
+          ({ name }) => name,
           ({ name, title, endpoints }) => html`<optgroup label=${title}>
             ${option(name, null, `${title}, ${SILENCE_WORDS.wholeNetwork}`)}
-            ${endpoints.map((endpoint) => option(name, endpoint.name, `${title}: ${endpoint.title}`))}
+            ${repeat(
+              endpoints,
+              (endpoint) => endpoint.name,
+              (endpoint) => option(name, endpoint.name, `${title}: ${endpoint.title}`),
+            )}
           </optgroup>`,
         )}
       </select>

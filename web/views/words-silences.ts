@@ -9,6 +9,7 @@ export const SILENCE_WORDS = {
   end: 'End',
   begin: 'Begin a silence',
   about: 'About',
+  choose: 'Choose a network or endpoint',
   length: 'For',
   reason: 'Reason',
   needsScript: 'Silences are begun and ended with JavaScript, or with `heartline silence`.',
