@@ -61,6 +61,8 @@ const reading = followReader({
   zone: () => settings.current().zone,
   goTo,
 })
+/** By the daemon's clock, once it is known. */
+const nowMs = () => connection?.current().nowMs ?? Date.now()
 /** What endpoints and open incidents are ordered by. */
 let order: Model | null = null
 
@@ -177,7 +179,7 @@ async function load(view: View, route: Route): Promise<Answer<unknown>> {
   loadedAt = instant()
   // The overview needs no others, and is the first view of most.
   const sources = route.view === 'overview' ? (overviewApi as Sources) : (await import('./api.ts')).api
-  return view.load(sources, route, connection?.current().nowMs ?? Date.now(), settings.current().zone)
+  return view.load(sources, route, nowMs(), settings.current().zone)
 }
 
 function goTo(path: string): void {
@@ -185,7 +187,7 @@ function goTo(path: string): void {
 }
 
 async function showAnswer(route: Route, view: View, answer: Answer<unknown>): Promise<Shown> {
-  const dataMs = connection?.current().nowMs ?? Date.now()
+  const dataMs = nowMs()
   if (answer.ok) return { route, view, answer, drawnView: view, dataMs }
   const [{ noticeView }] = await Promise.all([import('./views/notice.ts'), loadStyle('notice')])
   return { route, view, answer, drawnView: noticeView(answer.why), dataMs }
@@ -251,7 +253,7 @@ otherTabs.addEventListener('message', () => void refresh())
 async function submitForm(form: HTMLFormElement): Promise<void> {
   const forms = await import('./forms.ts').catch(() => null)
   if (forms !== null)
-    return forms.submit(form, { zone: settings.current().zone, goTo, signedIn: start, written: showWritten })
+    return forms.submit(form, { zone: settings.current().zone, nowMs, goTo, signedIn: start, written: showWritten })
   const alert = form.querySelector('[role=alert]')
   if (alert !== null) alert.textContent = WORDS.noResponse
 }

@@ -8,6 +8,8 @@ import { NOTICE_WORDS } from './views/words-notice.ts'
 
 export interface FormOptions {
   readonly zone: Zone
+  /** By the daemon's clock. */
+  readonly nowMs: () => number
   readonly goTo: (path: string) => void
   readonly signedIn: () => Promise<void>
   /** Shows what a form has changed. */
@@ -15,7 +17,10 @@ export interface FormOptions {
 }
 
 /** Does what the form is for, by its `data-act`. */
-export async function submit(form: HTMLFormElement, { zone, goTo, signedIn, written }: FormOptions): Promise<void> {
+export async function submit(
+  form: HTMLFormElement,
+  { zone, nowMs, goTo, signedIn, written }: FormOptions,
+): Promise<void> {
   const { act } = form.dataset
   if (act === 'token' && (await signIn(form))) {
     if (location.pathname === '/sign-in') history.replaceState(null, '', cameFrom())
@@ -27,7 +32,7 @@ export async function submit(form: HTMLFormElement, { zone, goTo, signedIn, writ
     // Its button is gone with what it ended.
     if (!form.isConnected) heading?.focus()
   } else if (act === 'pick-time') {
-    const to = pickTime(form, zone)
+    const to = pickTime(form, zone, nowMs())
     if (to !== null) goTo(to.href)
   }
 }
@@ -106,15 +111,14 @@ function show(form: HTMLFormElement, place: string, text: string): void {
 }
 
 /** The address of the time range in a form's fields; `null`, and a hint at the field, if it cannot be shown. */
-function pickTime(form: HTMLFormElement, zone: Zone): URL | null {
+function pickTime(form: HTMLFormElement, zone: Zone, nowMs: number): URL | null {
   const field = (name: string) => form.querySelector<HTMLInputElement>(`[name=${name}]`)
   const seconds = (name: string) => Date.parse(`${field(name)?.value}${zone === 'utc' ? 'Z' : ''}`) / 1000
   const [from, to] = [seconds('from'), seconds('to')]
   const end = field('to')
-  const now = Date.now()
-  const span = spanOf({ query: { from: String(from), to: String(to) } }, now)
+  const span = spanOf({ query: { from: String(from), to: String(to) } }, nowMs)
   // What cannot be shown falls back to a named range.
-  end?.setCustomValidity(span.range === null ? '' : problemOf(from, to, now))
+  end?.setCustomValidity(span.range === null ? '' : problemOf(from, to, nowMs))
   const isValid = form.reportValidity()
   // A field that stays invalid would block the next attempt.
   end?.setCustomValidity('')

@@ -5,7 +5,7 @@ import { systemClock } from '../../src/clock.ts'
 import { Secret } from '../../src/secret.ts'
 import type { HistoryBucket, HistoryQuery, PollsQuery, StoredPoll } from '../../src/store/store.ts'
 import { NETWORKS, OWN, type SettingOptions, setUp } from '../http/setting.ts'
-import { findingsInAllLooks, hasChromium, type Look, openChromium } from '../support/chromium.ts'
+import { DRAWN, findingsInAllLooks, hasChromium, type Look, openChromium } from '../support/chromium.ts'
 import { incident } from '../support/incident.ts'
 import { bad } from '../support/network.ts'
 
@@ -45,7 +45,7 @@ const STORE = {
 }
 
 describe.runIf(hasChromium)('an endpoint in Chromium', () => {
-  const { serve, show } = openChromium()
+  const { blank, serve, show } = openChromium()
 
   async function see(look: Look = {}, over: SettingOptions = {}) {
     const setting = setUp({ realClock: systemClock, store: STORE, ...over })
@@ -159,6 +159,27 @@ describe.runIf(hasChromium)('an endpoint in Chromium', () => {
     expect(new URL(page.url()).search).toBe(`?from=${from}&to=${from + 7200}`)
     expect(await page.getByLabel('From').inputValue()).toBe('2026-01-02T10:00')
     expect(complaints).toEqual([])
+  })
+
+  test('shows the range of the last hours that is picked in a browser whose clock is three hours slow', async () => {
+    const setting = setUp({ realClock: systemClock, store: STORE })
+    await setting.world.pollAll()
+    const page = await blank()
+    await page.addInitScript(() => {
+      const { now } = Date
+      Date.now = () => now() - 10_800_000
+    })
+    await page.goto((await serve(setting)) + PATH)
+    await page.locator(DRAWN).waitFor()
+    const at = (minutesAgo: number) => Math.floor(systemClock.now() / 60_000 - minutesAgo) * 60
+    const typed = (seconds: number) => new Date(seconds * 1000).toISOString().slice(0, 16)
+    const [from, to] = [at(120), at(60)]
+    await page.getByLabel('From').fill(typed(from))
+    await page.getByLabel('to', { exact: true }).fill(typed(to))
+
+    await page.getByRole('button', { name: 'Show' }).click()
+
+    await page.waitForURL(`**/*?from=${from}&to=${to}`, PATIENCE)
   })
 
   test('has nothing that axe-core finds, light and dark, with its tables open', async () => {
