@@ -240,8 +240,9 @@ async function reconnect(): Promise<void> {
   void refresh()
 }
 
+/** Without its token, or without the right to see what it shows, the page is loaded again. */
 function signOut(): void {
-  if (token() === null) return
+  if (token() === null && !isTakenOver) return
   storeToken(null)
   location.reload()
 }

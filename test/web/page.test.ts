@@ -626,6 +626,30 @@ describe.runIf(hasChromium)('the page in Chromium', () => {
     await page.locator('body:not([data-old]) .lamp.on').waitFor({ timeout: 60_000 })
   }, 120_000)
 
+  test.each([
+    ['without a token', {}],
+    ['that was public', { token: new Secret('a-token-of-the-operator') }],
+  ])(
+    'of a daemon %s shows nothing more when it comes back closed, and asks for the token',
+    async (_was, options) => {
+      const setting = setUp({ realClock: systemClock, options })
+      await setting.world.pollAll()
+      const { page } = await show(setting)
+      await page.getByText('Own node 1').waitFor()
+      const { port } = new URL(page.url())
+
+      await setting.server.close()
+      const closed = { port: Number(port), token: new Secret('a-token-of-the-operator'), public: false }
+      const back = setUp({ realClock: systemClock, options: closed })
+      await back.world.pollAll()
+      await serve(back)
+
+      await page.getByLabel('Token').waitFor()
+      expect(await page.getByText('Own node 1').count()).toBe(0)
+    },
+    120_000,
+  )
+
   test('is stale at once when the computer wakes up without the daemon', async () => {
     const setting = setUp({ realClock: systemClock })
     await setting.world.pollAll()
