@@ -21,6 +21,10 @@ export function follow({ audience, changed, returned, refused }: FollowOptions) 
   /** When the daemon was found to be gone. */
   let goneSince: Moment | null = null
   let daemonAheadMs = 0
+  /** By the event of the stream that was the fastest. */
+  let mostAheadMs = 0
+  /** For how many rounds there is no stream, because its events came late. */
+  let withoutStream = 0
   let by: 'events' | 'polling' = 'events'
   let lastEventId = ''
 
@@ -69,7 +73,10 @@ export function follow({ audience, changed, returned, refused }: FollowOptions) 
         incidents = ended = []
         isLost ||= status !== null
       }
-      tellTime(Date.parse(event.generated_at) - Date.now())
+      const aheadMs = Date.parse(event.generated_at) - Date.now()
+      mostAheadMs = Math.max(mostAheadMs, aheadMs)
+      if (mostAheadMs - aheadMs > STALE_AFTER_MS) withoutStream = LATE_ROUNDS
+      tellTime(aheadMs)
       receiveSign()
       status = applyEvent(status, event)
     } else if (name === 'incident') {
@@ -97,6 +104,7 @@ export function follow({ audience, changed, returned, refused }: FollowOptions) 
   /** Resolves when the stream ends, for whatever reason. */
   async function listen(signal: AbortSignal): Promise<void> {
     const silence = new AbortController()
+    mostAheadMs = Number.NEGATIVE_INFINITY
     let timer = setTimeout(() => silence.abort(), DEAD_AFTER_MS)
     const onHidden = () => {
       if (!tabs.mayStream()) silence.abort()
@@ -116,7 +124,10 @@ export function follow({ audience, changed, returned, refused }: FollowOptions) 
           clearTimeout(timer)
           timer = setTimeout(() => silence.abort(), DEAD_AFTER_MS)
         },
-        receive: (event) => tell({ kind: 'event', event }),
+        receive(event) {
+          tell({ kind: 'event', event })
+          if (withoutStream > 0) silence.abort()
+        },
       })
     } catch {
       // No contact: the poll that follows tells whether the daemon is gone.
@@ -149,7 +160,7 @@ export function follow({ audience, changed, returned, refused }: FollowOptions) 
       if (by === 'polling') void poll()
     }, POLL_EVERY_MS)
     while (!signal.aborted) {
-      if (tabs.mayStream()) await listen(signal)
+      if (withoutStream-- < 1 && tabs.mayStream()) await listen(signal)
       if (signal.aborted) break
       if (by === 'events') {
         // A stream that never worked does not count as lost.
@@ -165,7 +176,12 @@ export function follow({ audience, changed, returned, refused }: FollowOptions) 
   return {
     current(): Live {
       const silentMs = since(lastReceived ?? startedAt)
-      const contact = contactAfter(silentMs, { isFirst: lastReceived === null, isGone: goneSince !== null, by })
+      const contact: Contact =
+        silentMs > STALE_AFTER_MS || goneSince !== null
+          ? { kind: 'stale', forSeconds: silentMs / 1000 }
+          : lastReceived === null
+            ? { kind: 'connecting' }
+            : { kind: 'live', by }
       // From the first of the two, so that ages never jump.
       const stoodStillMs = Math.max(0, silentMs - STALE_AFTER_MS, goneSince === null ? 0 : since(goneSince))
       return { status, incidents, ended, contact, nowMs: Date.now() + daemonAheadMs - stoodStillMs }
@@ -197,6 +213,8 @@ const POLL_EVERY_MS = 5000
 /** More than a slow network makes of it. */
 const CLOCK_OFF_MS = 5000
 const RETRY_MS = 2000
+/** A network that cannot carry all changes delivers them later and later; polls are compressed, and always of now. */
+const LATE_ROUNDS = 15
 
 export type LiveConnection = ReturnType<typeof follow>
 
@@ -209,17 +227,6 @@ export interface FollowOptions {
   readonly returned: () => void
   /** Called when the daemon rejects the token. */
   readonly refused: () => void
-}
-
-function contactAfter(silentMs: number, { isFirst, isGone, by }: Heard): Contact {
-  if (silentMs > STALE_AFTER_MS || isGone) return { kind: 'stale', forSeconds: silentMs / 1000 }
-  return isFirst ? { kind: 'connecting' } : { kind: 'live', by }
-}
-
-interface Heard {
-  readonly isFirst: boolean
-  readonly isGone: boolean
-  readonly by: 'events' | 'polling'
 }
 
 /** All open incidents, page by page; `null` if a page cannot be had. */

@@ -699,6 +699,39 @@ describe.runIf(hasChromium)('the page in Chromium', () => {
     expect(await page.title()).toBe('? Heartline')
   }, 120_000)
 
+  test('polls while a slow network delivers events later and later, and does not call them live', async () => {
+    const setting = setUp({ realClock: systemClock })
+    await setting.world.pollAll()
+    const address = await serve(setting)
+    const page = await blank()
+    await page.addInitScript(() => {
+      const real = window.fetch
+      const late = (text: string) =>
+        text.replace(/"generated_at":"([^"]+)"/, (_, at) => {
+          const heldMs = 'isSlow' in window ? 11_000 : 0
+          return `"generated_at":"${new Date(Date.parse(at) - heldMs).toISOString()}"`
+        })
+      window.fetch = async (input, options) => {
+        const answer = await real(input, options)
+        if (input !== '/api/v1/events' || answer.body === null) return answer
+        const texts = answer.body
+          .pipeThrough(new TextDecoderStream())
+          .pipeThrough(new TransformStream<string, string>({ transform: (text, to) => to.enqueue(late(text)) }))
+        return new Response(texts.pipeThrough(new TextEncoderStream()), answer)
+      }
+    })
+    await page.goto(address)
+    await page.locator(DRAWN).waitFor()
+
+    await page.evaluate(() => Object.assign(window, { isSlow: true }))
+
+    await page.getByText('Live, every 5 s').waitFor({ timeout: 30_000 })
+    const refused = bad({ kind: 'refused' })
+    for (let poll = 0; poll < 2; poll++) await setting.world.poll(NODE, { heads: [{ shard: null, outcome: refused }] })
+    await page.locator('tr.down').waitFor({ timeout: 30_000 })
+    expect(await page.locator('.lamp').textContent()).toContain('every 5 s')
+  }, 120_000)
+
   test('polls if events do not get through, and says so', async () => {
     const setting = setUp({ realClock: systemClock })
     await setting.world.pollAll()
