@@ -1,4 +1,5 @@
 import type { PoolClient, QueryConfig } from 'pg'
+import type { StoreTrouble } from '../store.ts'
 import { ANSWER_WITHIN_MS, type Connections, type Use } from './connections.ts'
 import { DatabaseError, databaseErrorOf, ONLY_READS } from './database-error.ts'
 
@@ -47,7 +48,7 @@ export function createSessions(connections: Connections, reached: (is: boolean) 
     } catch (error) {
       const cause = databaseErrorOf(error)
       const isPoolBusy = client === null && connections.isFull(use) && cause.message.endsWith('timeout')
-      const trouble = cause instanceof DatabaseError && !isPoolBusy ? cause.trouble : null
+      const trouble = isPoolBusy ? null : troubleOf(cause)
       if (trouble === 'unreachable' || trouble === 'read-only') isBroken = true
       if (client !== null && cause instanceof DatabaseError && cause.code === ONLY_READS) connections.leave()
       else if (client !== null && trouble === 'unreachable') connections.distrust(client)
@@ -82,7 +83,7 @@ export function createSessions(connections: Connections, reached: (is: boolean) 
         return value
       } catch (error) {
         // A connection that does not answer is closed: it would not answer this either.
-        if (!isUnreachable(error)) await client.query('ROLLBACK').catch(() => undefined)
+        if (troubleOf(error) !== 'unreachable') await client.query('ROLLBACK').catch(() => undefined)
         throw error
       }
     })
@@ -114,7 +115,7 @@ export function createSessions(connections: Connections, reached: (is: boolean) 
   }
 }
 
-function isUnreachable(error: unknown): boolean {
+function troubleOf(error: unknown): StoreTrouble | null {
   const cause = databaseErrorOf(error)
-  return cause instanceof DatabaseError && cause.trouble === 'unreachable'
+  return cause instanceof DatabaseError ? cause.trouble : null
 }
